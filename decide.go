@@ -1,0 +1,360 @@
+package settle
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// Event is something that happened to a job. The list is closed: Claimed,
+// Settled, Deferred, Parked, Delivered, Progressed, LeaseOver, WaitOver,
+// DeadlineOver, Cancelled by a person (CancelAsked), RedriveAsked.
+type Event interface{ event() }
+
+type (
+	// Claimed: a worker takes the job. The one arrow that stores carry out by
+	// themselves; Decide knows it so that tests can hold the two together.
+	Claimed struct{}
+	// Settled: the holder of the lease reports what the attempt came to.
+	Settled struct{ Outcome }
+	// Deferred: the holder gives the job back without fault of the job.
+	Deferred struct {
+		Reason AttemptReason
+		// After is when it is due again: at least 1 s, except at shutdown.
+		After time.Duration
+		Error string // safe text; may be empty
+		// Uncounted deferrals are charged to the lane (outbox): neither the
+		// attempt, nor a deferral, nor a history row is counted.
+		Uncounted bool
+	}
+	// Parked: the holder has submitted a step and waits for its answer.
+	Parked struct{ Wait Wait }
+	// Delivered: an answer for the ticket has been judged.
+	Delivered struct {
+		Ticket ID
+		Outcome
+		Retryable bool // the node says that a retry helps
+	}
+	// Progressed: the node says that it is still at work.
+	Progressed struct{ Ticket ID }
+	// LeaseOver: the lease of the running attempt has run out.
+	LeaseOver struct{}
+	// WaitOver: the ceiling of the wait, or the silence, has passed.
+	WaitOver struct{}
+	// DeadlineOver: the job's deadline has passed.
+	DeadlineOver struct{}
+	// CancelAsked: a person or program calls the job off.
+	CancelAsked struct{ Why string }
+	// RedriveAsked: a person gives an ended job a new, bounded chance.
+	RedriveAsked struct{}
+)
+
+func (Claimed) event()      {}
+func (Settled) event()      {}
+func (Deferred) event()     {}
+func (Parked) event()       {}
+func (Delivered) event()    {}
+func (Progressed) event()   {}
+func (LeaseOver) event()    {}
+func (WaitOver) event()     {}
+func (DeadlineOver) event() {}
+func (CancelAsked) event()  {}
+func (RedriveAsked) event() {}
+
+// minDeferral is the shortest deferral that is not a shutdown's.
+const minDeferral = time.Second
+
+// Decide chooses the next state of a job. It is pure and total: every state
+// meets every event, with an arrow or a refusal. It knows durations only.
+// jitter is uniform in [0, 1). docs/lifecycle.md shows the same table.
+func Decide(s Snapshot, ev Event, p Policy, jitter float64) Transition {
+	d := decision{s: s, p: p.WithDefaults(), jitter: jitter}
+	d.t = Transition{Job: s.ID, Fence: Fence{Attempt: s.Attempt, State: s.State}, Counters: s.Counters}
+	switch e := ev.(type) {
+	case Claimed:
+		d.only(Pending, d.claim)
+	case Settled:
+		d.only(Running, func() { d.settle(e.Outcome) })
+	case Deferred:
+		d.only(Running, func() { d.postpone(e) })
+	case Parked:
+		d.only(Running, func() { d.park(e.Wait) })
+	case Delivered:
+		d.ticket(e.Ticket, func() { d.deliver(e) })
+	case Progressed:
+		d.ticket(e.Ticket, d.progress)
+	case LeaseOver:
+		d.only(Running, d.crash)
+	case WaitOver:
+		d.only(Awaiting, func() { d.failStep(Outcome{Reason: AttemptNoResult, Error: "no answer in time"}) })
+	case DeadlineOver:
+		d.live(func() { d.expire("the deadline passed") })
+	case CancelAsked:
+		d.live(func() { d.cancel(e.Why) })
+	case RedriveAsked:
+		d.redrive()
+	default:
+		d.refuse(RefusedState)
+	}
+	return d.t
+}
+
+// decision is one call of Decide under way.
+type decision struct {
+	s      Snapshot
+	p      Policy
+	jitter float64
+	t      Transition
+}
+
+// ---- which states an event may meet
+
+func (d *decision) only(want State, arrow func()) {
+	switch {
+	case d.s.State == want:
+		arrow()
+	case d.s.State.Ended():
+		d.refuse(RefusedEnded)
+	default:
+		d.refuse(RefusedState)
+	}
+}
+
+func (d *decision) live(arrow func()) {
+	if d.s.State.Live() {
+		arrow()
+	} else {
+		d.refuse(RefusedEnded)
+	}
+}
+
+// ticket admits an answer to the submission that is waited for, also before
+// the park has been written.
+func (d *decision) ticket(t ID, arrow func()) {
+	switch {
+	case d.s.State.Ended():
+		d.refuse(RefusedEnded)
+	case d.s.State != Awaiting:
+		d.refuse(RefusedState)
+	case d.s.Wait == nil || d.s.Wait.Ticket != t || t.IsZero():
+		d.refuse(RefusedTicket)
+	default:
+		arrow()
+	}
+}
+
+func (d *decision) refuse(why Refusal) {
+	d.t = Transition{Job: d.t.Job, Fence: d.t.Fence, Refusal: why}
+}
+
+// ---- arrows
+
+func (d *decision) claim() {
+	if d.s.Charged() >= d.s.Tries || d.s.Remaining <= 0 {
+		d.refuse(RefusedState) // spent or overdue: never claimed
+		return
+	}
+	d.t.To = Running
+	d.t.Attempt++
+}
+
+func (d *decision) settle(o Outcome) {
+	switch o.Verdict {
+	case VerdictOK:
+		d.t.Output = o.Output
+		d.end(Succeeded, EndOK)
+	case VerdictTerminal:
+		d.record(o)
+		d.end(Dead, terminalEnd(o.Reason))
+	default:
+		d.record(o)
+		d.again(o.After)
+	}
+}
+
+// terminalEnd names the end of a job whose last attempt was terminal.
+func terminalEnd(r AttemptReason) EndReason {
+	switch r {
+	case AttemptUndecodable:
+		return EndUndecodable
+	case AttemptRefused:
+		return EndRefused
+	default:
+		return EndTerminal
+	}
+}
+
+// again is what follows a failed attempt: the first spent budget ends the job
+// (crashes first), else it is due after the backoff, or after what was asked.
+func (d *decision) again(after time.Duration) {
+	delay := after
+	if delay <= 0 {
+		delay = d.p.Backoff(max(d.t.Charged(), 1), d.jitter)
+		if left := d.s.Remaining; delay >= left {
+			delay = left / 2 // our own backoff never costs a job its last chance
+		}
+	}
+	switch {
+	case d.t.Crashed >= d.p.Crashes:
+		d.end(Dead, EndWorkerLost)
+	case d.t.Charged() >= d.t.Tries:
+		d.end(Dead, EndExhausted)
+	case d.s.Remaining <= 0 || delay >= d.s.Remaining:
+		d.end(Dead, EndExpired)
+	default:
+		d.pend(delay)
+	}
+}
+
+func (d *decision) postpone(e Deferred) {
+	delay := max(e.After, minDeferral)
+	if e.Reason == AttemptShutdown {
+		delay = 0
+	}
+	d.t.Excused++
+	if !e.Uncounted {
+		d.t.Deferred++
+		d.record(Outcome{Reason: e.Reason, Error: e.Error})
+	}
+	switch {
+	case d.t.Deferred > d.p.Deferrals:
+		d.end(Dead, EndDeferredOut)
+	case d.s.Remaining <= 0 || delay >= d.s.Remaining:
+		d.end(Dead, EndExpired)
+	default:
+		d.pend(delay)
+	}
+}
+
+func (d *decision) park(w Wait) {
+	d.t.To = Awaiting
+	d.t.Wait = &w
+	d.t.After = min(d.p.Wait, max(d.s.Remaining, 0))
+	if w.Silence > 0 {
+		d.t.After = min(d.t.After, w.Silence)
+	}
+}
+
+func (d *decision) progress() {
+	d.t.To = Awaiting
+	d.t.Wait = d.s.Wait
+	d.t.After = max(d.s.WaitLeft, 0)
+	if w := d.s.Wait; w.Silence > 0 {
+		d.t.After = min(d.t.After, w.Silence)
+	}
+}
+
+func (d *decision) deliver(e Delivered) {
+	w := d.s.Wait
+	switch e.Verdict {
+	case VerdictOK:
+		d.t.Excused++
+		d.t.Step = &StepResult{Step: w.Step, Ticket: w.Ticket, Node: pick(e.Node, w.Node), Output: e.Output}
+		d.pend(0)
+	case VerdictTerminal:
+		d.recordStep(e.Outcome)
+		d.end(Dead, terminalEnd(e.Reason))
+	default:
+		said := *w // the snapshot belongs to the caller
+		said.Retryable = e.Retryable
+		d.s.Wait = &said
+		d.failStep(e.Outcome)
+	}
+}
+
+// failStep is a submitted attempt that brought no result: the step's budget
+// and the job's are asked, the first that is spent ends the job.
+func (d *decision) failStep(o Outcome) {
+	d.recordStep(o)
+	if w := d.s.Wait; w != nil && d.s.StepSpent+1 >= d.p.stepBudget(w.Retryable) {
+		d.end(Dead, EndExhausted)
+		return
+	}
+	d.again(o.After)
+}
+
+func (d *decision) crash() {
+	d.t.Crashed++
+	d.recordStep(Outcome{Reason: AttemptWorkerLost, Error: "the lease ran out: the worker died or lost the store"})
+	d.again(0)
+}
+
+func (d *decision) expire(why string) {
+	d.recordOpen(AttemptExpired, why)
+	d.end(Dead, EndExpired)
+}
+
+func (d *decision) cancel(why string) {
+	d.recordOpen(AttemptCancelled, pick(why, "cancelled"))
+	d.end(Cancelled, EndCancelled)
+}
+
+func (d *decision) redrive() {
+	switch {
+	case d.s.State.Live():
+		d.refuse(RefusedNotEnded)
+		return
+	case d.s.State == Succeeded:
+		d.refuse(RefusedDone)
+		return
+	case !d.s.State.Ended():
+		d.refuse(RefusedState)
+		return
+	case d.s.Redrives >= d.p.Redrives:
+		d.refuse(RefusedRedrives)
+		return
+	}
+	d.t.Tries = d.s.Charged() + d.p.Attempts
+	d.t.Crashed, d.t.Deferred = 0, 0
+	d.t.Base = d.s.Attempt
+	d.t.Redrives++
+	d.t.Deadline = d.p.Deadline
+	d.pend(0)
+}
+
+// ---- parts of a transition
+
+func (d *decision) pend(after time.Duration) {
+	d.t.To = Pending
+	d.t.After = max(after, 0)
+	d.t.Suspect = suspect(d.t.Crashed, d.p.Crashes)
+}
+
+// suspect: the next crash would end the job, and it has crashed before.
+func suspect(crashed, crashes int) bool { return crashed >= 1 && crashed == crashes-1 }
+
+func (d *decision) end(to State, why EndReason) {
+	d.t.To, d.t.End, d.t.After = to, why, 0
+	if d.p.OnEnd == "" {
+		return
+	}
+	in := Ended{Job: d.s.ID, Kind: d.s.Kind, Queue: d.s.Queue, Tenant: d.s.Tenant,
+		State: to, Reason: why, Attempt: d.t.Attempt}
+	if d.t.Record != nil {
+		in.Error = d.t.Record.Error
+	}
+	doc, _ := json.Marshal(in) // strings and numbers only: cannot fail
+	d.t.OnEnd = &New{Kind: d.p.OnEnd, Input: doc, EnqueueOpts: EnqueueOpts{
+		ID:    DeriveID([]byte("end"), d.s.ID[:], []byte(strconv.Itoa(d.t.Attempt)), []byte(strconv.Itoa(d.t.Redrives))),
+		Queue: d.s.Queue, Tenant: d.s.Tenant}}
+}
+
+func (d *decision) record(o Outcome) {
+	d.t.Record = &AttemptRecord{Reason: pick(o.Reason, AttemptError), Error: o.Error, Node: o.Node}
+}
+
+// recordStep is record for an attempt that may have submitted a step.
+func (d *decision) recordStep(o Outcome) {
+	d.record(o)
+	if w := d.s.Wait; w != nil {
+		d.t.Record.Step, d.t.Record.Ticket = w.Step, w.Ticket
+		d.t.Record.Node = pick(o.Node, w.Node)
+	}
+}
+
+// recordOpen closes the attempt that runs or waits, if there is one.
+func (d *decision) recordOpen(r AttemptReason, text string) {
+	if d.s.State != Pending {
+		d.recordStep(Outcome{Reason: r, Error: text})
+	}
+}

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -29,7 +30,9 @@ type (
 	}
 	// Parked: the holder has submitted a step and waits for its answer.
 	Parked struct{ Wait Wait }
-	// Delivered: an answer for the ticket has been judged.
+	// Delivered: an answer for the ticket has been judged. While the attempt
+	// that holds the ticket still runs, answers wait in the inbox: only the
+	// sweep that finds its lease over delivers to a running job.
 	Delivered struct {
 		Ticket ID
 		Outcome
@@ -68,7 +71,7 @@ const minDeferral = time.Second
 // meets every event, with an arrow or a refusal. It knows durations only.
 // jitter is uniform in [0, 1). docs/lifecycle.md shows the same table.
 func Decide(s Snapshot, ev Event, p Policy, jitter float64) Transition {
-	d := decision{s: s, p: p.WithDefaults(), jitter: jitter}
+	d := decision{s: s, p: p.bounded(), jitter: jitter}
 	d.t = Transition{Job: s.ID, Fence: Fence{Attempt: s.Attempt, State: s.State}, Counters: s.Counters}
 	switch e := ev.(type) {
 	case Claimed:
@@ -80,9 +83,9 @@ func Decide(s Snapshot, ev Event, p Policy, jitter float64) Transition {
 	case Parked:
 		d.only(Running, func() { d.park(e.Wait) })
 	case Delivered:
-		d.ticket(e.Ticket, func() { d.deliver(e) })
+		d.ticket(e.Ticket, func() { d.deliver(e) }, Awaiting, Running)
 	case Progressed:
-		d.ticket(e.Ticket, d.progress)
+		d.ticket(e.Ticket, d.progress, Awaiting)
 	case LeaseOver:
 		d.only(Running, d.crash)
 	case WaitOver:
@@ -101,10 +104,11 @@ func Decide(s Snapshot, ev Event, p Policy, jitter float64) Transition {
 
 // decision is one call of Decide under way.
 type decision struct {
-	s      Snapshot
-	p      Policy
-	jitter float64
-	t      Transition
+	s       Snapshot
+	p       Policy
+	jitter  float64
+	t       Transition
+	stepOut bool // the budget of the step that failed is spent
 }
 
 // ---- which states an event may meet
@@ -121,20 +125,22 @@ func (d *decision) only(want State, arrow func()) {
 }
 
 func (d *decision) live(arrow func()) {
-	if d.s.State.Live() {
+	switch {
+	case d.s.State.Live():
 		arrow()
-	} else {
+	case d.s.State.Ended():
 		d.refuse(RefusedEnded)
+	default:
+		d.refuse(RefusedState)
 	}
 }
 
-// ticket admits an answer to the submission that is waited for, also before
-// the park has been written.
-func (d *decision) ticket(t ID, arrow func()) {
+// ticket admits an answer to the submission that the job waits for.
+func (d *decision) ticket(t ID, arrow func(), in ...State) {
 	switch {
 	case d.s.State.Ended():
 		d.refuse(RefusedEnded)
-	case d.s.State != Awaiting:
+	case !slices.Contains(in, d.s.State):
 		d.refuse(RefusedState)
 	case d.s.Wait == nil || d.s.Wait.Ticket != t || t.IsZero():
 		d.refuse(RefusedTicket)
@@ -151,7 +157,7 @@ func (d *decision) refuse(why Refusal) {
 
 func (d *decision) claim() {
 	if d.s.Charged() >= d.s.Tries || d.s.Remaining <= 0 {
-		d.refuse(RefusedState) // spent or overdue: never claimed
+		d.refuse(RefusedSpent)
 		return
 	}
 	d.t.To = Running
@@ -184,26 +190,16 @@ func terminalEnd(r AttemptReason) EndReason {
 	}
 }
 
-// again is what follows a failed attempt: the first spent budget ends the job
-// (crashes first), else it is due after the backoff, or after what was asked.
+// again is what follows a failed attempt: due after the backoff, or after what
+// was asked.
 func (d *decision) again(after time.Duration) {
-	delay := after
-	if delay <= 0 {
-		delay = d.p.Backoff(max(d.t.Charged(), 1), d.jitter)
-		if left := d.s.Remaining; delay >= left {
-			delay = left / 2 // our own backoff never costs a job its last chance
+	if after <= 0 {
+		after = d.p.Backoff(d.t.Charged(), d.jitter)
+		if left := d.s.Remaining; after >= left {
+			after = left / 2 // our own backoff never costs a job its last chance
 		}
 	}
-	switch {
-	case d.t.Crashed >= d.p.Crashes:
-		d.end(Dead, EndWorkerLost)
-	case d.t.Charged() >= d.t.Tries:
-		d.end(Dead, EndExhausted)
-	case d.s.Remaining <= 0 || delay >= d.s.Remaining:
-		d.end(Dead, EndExpired)
-	default:
-		d.pend(delay)
-	}
+	d.pend(after)
 }
 
 func (d *decision) postpone(e Deferred) {
@@ -211,35 +207,28 @@ func (d *decision) postpone(e Deferred) {
 	if e.Reason == AttemptShutdown {
 		delay = 0
 	}
+	if !deferral(e.Reason) {
+		e.Reason = AttemptSnoozed // the holder's wish is plain, its word for it is not on the list
+	}
 	d.t.Excused++
 	if !e.Uncounted {
 		d.t.Deferred++
 		d.record(Outcome{Reason: e.Reason, Error: e.Error})
 	}
-	switch {
-	case d.t.Deferred > d.p.Deferrals:
-		d.end(Dead, EndDeferredOut)
-	case d.s.Remaining <= 0 || delay >= d.s.Remaining:
-		d.end(Dead, EndExpired)
-	default:
-		d.pend(delay)
-	}
+	d.pend(delay)
 }
 
-func (d *decision) park(w Wait) {
+func (d *decision) park(w Wait) { d.await(w, d.p.Wait) }
+
+// progress resets the silence alone: the ceiling never moves.
+func (d *decision) progress() { d.await(*d.s.Wait, d.s.WaitLeft) }
+
+func (d *decision) await(w Wait, ceiling time.Duration) {
 	d.t.To = Awaiting
 	d.t.Wait = &w
-	d.t.After = min(d.p.Wait, max(d.s.Remaining, 0))
+	d.t.WaitLeft = max(min(ceiling, d.s.Remaining), 0)
+	d.t.After = d.t.WaitLeft
 	if w.Silence > 0 {
-		d.t.After = min(d.t.After, w.Silence)
-	}
-}
-
-func (d *decision) progress() {
-	d.t.To = Awaiting
-	d.t.Wait = d.s.Wait
-	d.t.After = max(d.s.WaitLeft, 0)
-	if w := d.s.Wait; w.Silence > 0 {
 		d.t.After = min(d.t.After, w.Silence)
 	}
 }
@@ -250,6 +239,7 @@ func (d *decision) deliver(e Delivered) {
 	case VerdictOK:
 		d.t.Excused++
 		d.t.Step = &StepResult{Step: w.Step, Ticket: w.Ticket, Node: pick(e.Node, w.Node), Output: e.Output}
+		d.s.Remaining = max(d.s.Remaining, 1) // no success expires a job: an overdue one is left to the sweep
 		d.pend(0)
 	case VerdictTerminal:
 		d.recordStep(e.Outcome)
@@ -262,21 +252,18 @@ func (d *decision) deliver(e Delivered) {
 	}
 }
 
-// failStep is a submitted attempt that brought no result: the step's budget
-// and the job's are asked, the first that is spent ends the job.
+// failStep is an attempt that brought no result and may have submitted a step:
+// besides the job's budgets the step's is asked.
 func (d *decision) failStep(o Outcome) {
 	d.recordStep(o)
-	if w := d.s.Wait; w != nil && d.s.StepSpent+1 >= d.p.stepBudget(w.Retryable) {
-		d.end(Dead, EndExhausted)
-		return
-	}
+	w := d.s.Wait
+	d.stepOut = w != nil && d.s.StepSpent+1 >= d.p.stepBudget(w.Retryable)
 	d.again(o.After)
 }
 
 func (d *decision) crash() {
 	d.t.Crashed++
-	d.recordStep(Outcome{Reason: AttemptWorkerLost, Error: "the lease ran out: the worker died or lost the store"})
-	d.again(0)
+	d.failStep(Outcome{Reason: AttemptWorkerLost, Error: "the lease ran out: the worker died or lost the store"})
 }
 
 func (d *decision) expire(why string) {
@@ -309,15 +296,29 @@ func (d *decision) redrive() {
 	d.t.Base = d.s.Attempt
 	d.t.Redrives++
 	d.t.Deadline = d.p.Deadline
+	d.s.Remaining = d.p.Deadline
 	d.pend(0)
 }
 
 // ---- parts of a transition
 
+// pend is the one way to pending. A job that could not be claimed again ends
+// instead; when several budgets are spent at once, crashes name the end.
 func (d *decision) pend(after time.Duration) {
-	d.t.To = Pending
-	d.t.After = max(after, 0)
-	d.t.Suspect = suspect(d.t.Crashed, d.p.Crashes)
+	switch {
+	case d.t.Crashed >= d.p.Crashes:
+		d.end(Dead, EndWorkerLost)
+	case d.t.Deferred > d.p.Deferrals:
+		d.end(Dead, EndDeferredOut)
+	case d.stepOut || d.t.Charged() >= d.t.Tries:
+		d.end(Dead, EndExhausted)
+	case after >= d.s.Remaining:
+		d.end(Dead, EndExpired)
+	default:
+		d.t.To = Pending
+		d.t.After = after
+		d.t.Suspect = suspect(d.t.Crashed, d.p.Crashes)
+	}
 }
 
 // suspect: the next crash would end the job, and it has crashed before.
@@ -340,7 +341,10 @@ func (d *decision) end(to State, why EndReason) {
 }
 
 func (d *decision) record(o Outcome) {
-	d.t.Record = &AttemptRecord{Reason: pick(o.Reason, AttemptError), Error: o.Error, Node: o.Node}
+	if o.Reason == AttemptOK || !slices.Contains(AttemptReasons, o.Reason) {
+		o.Reason = AttemptError // the list is closed: other words are error text
+	}
+	d.t.Record = &AttemptRecord{Reason: o.Reason, Error: o.Error, Node: o.Node}
 }
 
 // recordStep is record for an attempt that may have submitted a step.

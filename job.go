@@ -152,7 +152,7 @@ func (j Job) Snapshot() Snapshot {
 // Sweeps pass compareAlarm, so that a renewal between look and act wins.
 func (j Job) Decide(ev Event, jitter float64, compareAlarm bool) Transition {
 	t := Decide(j.Snapshot(), ev, j.Policy, jitter)
-	t.Fence.Handle = j.Fence.Handle
+	t.Fence.Handle, t.Fence.Worker = j.Fence.Handle, j.Worker
 	if compareAlarm {
 		t.Fence.Seen = j.Fence.Seen
 	}

@@ -168,26 +168,30 @@ func (n New) Prepare(now time.Time) (New, Policy, error) {
 		n.Delay = n.Due.Sub(now)
 	}
 	n.Delay = max(n.Delay, 0)
-	if n.Deadline == 0 {
+	switch n.Deadline = n.Deadline.Truncate(time.Millisecond); n.Deadline {
+	case 0, pol.Deadline:
 		n.Deadline = pol.Deadline
+	default: // stored with the job, so that a redrive gives the same time
+		pol.Deadline = n.Deadline
+		n.RawPolicy, err = pol.AppendBinary(nil)
 	}
-	return n, pol, nil
+	return n, pol, err
 }
 
 func (n *New) policy() (pol Policy, err error) {
-	if n.Policy != nil {
-		if err := n.Policy.Validate(); err != nil {
-			return pol, &InvalidError{"policy", err.Error()}
-		}
+	switch {
+	case n.Policy != nil:
 		n.RawPolicy, err = n.Policy.AppendBinary(nil)
-	}
-	if n.RawPolicy == nil {
+	case n.RawPolicy == nil:
 		n.RawPolicy, err = Policy{}.AppendBinary(nil)
 	}
-	if err != nil {
-		return pol, err
+	if err == nil {
+		err = pol.UnmarshalBinary(n.RawPolicy)
 	}
-	return pol, pol.UnmarshalBinary(n.RawPolicy)
+	if err != nil {
+		return pol, &InvalidError{"policy", strings.TrimPrefix(err.Error(), "policy: ")}
+	}
+	return pol, nil
 }
 
 func (n New) checkPayload() error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -61,11 +62,11 @@ const (
 // A BackoffMax below BackoffMin is a fault that only Validate reports.
 func (p Policy) WithDefaults() Policy {
 	d := DefaultPolicy()
-	for _, f := range p.fields() {
-		*f.count(&d) = pick(*f.count(&p), *f.count(&d))
+	for _, f := range policyCounts {
+		*f.of(&d) = pick(*f.of(&p), *f.of(&d))
 	}
-	for _, f := range p.spans() {
-		*f.span(&d) = pick(*f.span(&p), *f.span(&d))
+	for _, f := range policySpans {
+		*f.of(&d) = pick(*f.of(&p), *f.of(&d))
 	}
 	if p.BackoffMin > d.BackoffMax && p.BackoffMax == 0 {
 		d.BackoffMax = p.BackoffMin
@@ -82,50 +83,56 @@ func pick[T comparable](v, otherwise T) T {
 	return v
 }
 
-type countField struct {
-	name  string
-	count func(*Policy) *int
+// bounded is WithDefaults for a policy that nobody has validated: every number
+// is brought into its bounds, so that whatever is computed from it is finite.
+func (p Policy) bounded() Policy {
+	p = p.WithDefaults()
+	for _, f := range policyCounts {
+		*f.of(&p) = min(max(*f.of(&p), 1), maxCount)
+	}
+	for _, f := range policySpans {
+		*f.of(&p) = min(max(*f.of(&p), time.Millisecond), f.max)
+	}
+	p.BackoffMax = max(p.BackoffMax, p.BackoffMin)
+	return p
 }
 
-type spanField struct {
+// policyCounts and policySpans name every number once: defaults, validation and
+// encoding walk them. Their order is the stored format: only append.
+var policyCounts = []struct {
 	name string
-	span func(*Policy) *time.Duration
+	of   func(*Policy) *int
+}{
+	{"Attempts", func(p *Policy) *int { return &p.Attempts }},
+	{"Crashes", func(p *Policy) *int { return &p.Crashes }},
+	{"Deferrals", func(p *Policy) *int { return &p.Deferrals }},
+	{"Redrives", func(p *Policy) *int { return &p.Redrives }},
+	{"StepAttempts", func(p *Policy) *int { return &p.StepAttempts }},
+	{"StepAttemptsRetryable", func(p *Policy) *int { return &p.StepAttemptsRetryable }},
+}
+
+var policySpans = []struct {
+	name string
+	of   func(*Policy) *time.Duration
 	max  time.Duration
-}
-
-// fields and spans name every number once: defaults, validation and encoding
-// walk them. Their order is the stored format: only append.
-func (Policy) fields() []countField {
-	return []countField{
-		{"Attempts", func(p *Policy) *int { return &p.Attempts }},
-		{"Crashes", func(p *Policy) *int { return &p.Crashes }},
-		{"Deferrals", func(p *Policy) *int { return &p.Deferrals }},
-		{"Redrives", func(p *Policy) *int { return &p.Redrives }},
-		{"StepAttempts", func(p *Policy) *int { return &p.StepAttempts }},
-		{"StepAttemptsRetryable", func(p *Policy) *int { return &p.StepAttemptsRetryable }},
-	}
-}
-
-func (Policy) spans() []spanField {
-	return []spanField{
-		{"Timeout", func(p *Policy) *time.Duration { return &p.Timeout }, maxTimeout},
-		{"BackoffMin", func(p *Policy) *time.Duration { return &p.BackoffMin }, maxTimeout},
-		{"BackoffMax", func(p *Policy) *time.Duration { return &p.BackoffMax }, maxTimeout},
-		{"Deadline", func(p *Policy) *time.Duration { return &p.Deadline }, maxDeadline},
-		{"Wait", func(p *Policy) *time.Duration { return &p.Wait }, maxTimeout},
-	}
+}{
+	{"Timeout", func(p *Policy) *time.Duration { return &p.Timeout }, maxTimeout},
+	{"BackoffMin", func(p *Policy) *time.Duration { return &p.BackoffMin }, maxTimeout},
+	{"BackoffMax", func(p *Policy) *time.Duration { return &p.BackoffMax }, maxTimeout},
+	{"Deadline", func(p *Policy) *time.Duration { return &p.Deadline }, maxDeadline},
+	{"Wait", func(p *Policy) *time.Duration { return &p.Wait }, maxTimeout},
 }
 
 // Validate reports every number that is negative or beyond its bound.
 func (p Policy) Validate() error {
 	var faults []error
-	for _, f := range p.fields() {
-		if n := *f.count(&p); n < 0 || n > maxCount {
+	for _, f := range policyCounts {
+		if n := *f.of(&p); n < 0 || n > maxCount {
 			faults = append(faults, fmt.Errorf("policy: %s is %d: want 1 to %d, or 0 for the default", f.name, n, maxCount))
 		}
 	}
-	for _, f := range p.spans() {
-		d := *f.span(&p)
+	for _, f := range policySpans {
+		d := *f.of(&p)
 		if d < 0 || d > f.max {
 			faults = append(faults, fmt.Errorf("policy: %s is %s: want up to %s, or 0 for the default", f.name, d, f.max))
 		} else if d > 0 && d < time.Millisecond {
@@ -141,60 +148,91 @@ func (p Policy) Validate() error {
 	return errors.Join(faults...)
 }
 
-const policyFormat = 1
+const (
+	policyFormat = 1
+	maxStored    = 4096 // bytes of a stored form, with room for numbers to come
+)
+
+var errPolicyForm = errors.New("policy: the stored form is damaged or of an unknown format")
 
 // AppendBinary appends the stored form of p, defaults filled in: one format
-// byte, then varints (durations in milliseconds), then OnEnd.
+// byte, the counts and the durations in milliseconds (each list: its length and
+// its varints), then OnEnd. A policy that Validate refuses has no stored form.
 func (p Policy) AppendBinary(b []byte) ([]byte, error) {
-	p = p.WithDefaults()
-	b = append(b, policyFormat)
-	for _, f := range p.fields() {
-		b = binary.AppendUvarint(b, uint64(*f.count(&p)))
+	if err := p.Validate(); err != nil {
+		return b, err
 	}
-	for _, f := range p.spans() {
-		b = binary.AppendUvarint(b, uint64(f.span(&p).Milliseconds()))
+	p = p.WithDefaults()
+	b = binary.AppendUvarint(append(b, policyFormat), uint64(len(policyCounts)))
+	for _, f := range policyCounts {
+		b = binary.AppendUvarint(b, uint64(*f.of(&p)))
+	}
+	b = binary.AppendUvarint(b, uint64(len(policySpans)))
+	for _, f := range policySpans {
+		b = binary.AppendUvarint(b, uint64(f.of(&p).Milliseconds()))
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.OnEnd)))
 	return append(b, p.OnEnd...), nil
 }
 
 // UnmarshalBinary reads the stored form. Numbers that a newer program appended
-// are ignored; ones that an older program did not know get their default.
+// are ignored, ones that an older program did not know get their default, and
+// ones beyond a bound are brought to it.
 func (p *Policy) UnmarshalBinary(b []byte) error {
-	if len(b) == 0 || b[0] != policyFormat {
-		return errors.New("policy: unknown stored format")
+	if len(b) == 0 || len(b) > maxStored || b[0] != policyFormat {
+		return errPolicyForm
 	}
-	b = b[1:]
-	next := func() (uint64, error) {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return 0, errors.New("policy: stored form is cut short")
-		}
-		b = b[n:]
-		return v, nil
-	}
+	r := storedForm{b: b[1:]}
 	var out Policy
-	for _, f := range out.fields() {
-		v, err := next()
-		if err != nil {
-			return err
+	for i, v := range r.list() {
+		if i < len(policyCounts) {
+			*policyCounts[i].of(&out) = int(min(v, maxCount))
 		}
-		*f.count(&out) = int(min(v, maxCount))
 	}
-	for _, f := range out.spans() {
-		v, err := next()
-		if err != nil {
-			return err
+	for i, v := range r.list() {
+		if i < len(policySpans) {
+			f := policySpans[i]
+			*f.of(&out) = time.Duration(min(v, uint64(f.max.Milliseconds()))) * time.Millisecond
 		}
-		*f.span(&out) = time.Duration(min(v, uint64(f.max.Milliseconds()))) * time.Millisecond
 	}
-	n, err := next()
-	if err != nil || n > uint64(len(b)) {
-		return errors.New("policy: stored form is cut short")
+	n := r.next()
+	if r.cut || n > uint64(len(r.b)) {
+		return errPolicyForm
 	}
-	out.OnEnd = string(b[:n])
-	*p = out.WithDefaults()
+	out.OnEnd = string(r.b[:n])
+	if out.OnEnd != "" && checkName("policy: OnEnd", out.OnEnd, MaxName) != nil {
+		return errPolicyForm
+	}
+	*p = out.bounded()
 	return nil
+}
+
+// storedForm walks the varints of a stored policy.
+type storedForm struct {
+	b   []byte
+	cut bool // it ended before its time
+}
+
+func (r *storedForm) next() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.cut = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// list yields the numbers of one list with their places.
+func (r *storedForm) list() iter.Seq2[int, uint64] {
+	return func(yield func(int, uint64) bool) {
+		n := r.next()
+		for i := 0; uint64(i) < n; i++ {
+			if v := r.next(); r.cut || !yield(i, v) {
+				return
+			}
+		}
+	}
 }
 
 // stepBudget is how many submitted attempts a step has, given what the node's
@@ -212,10 +250,10 @@ func (p Policy) stepBudget(retryable bool) int {
 //
 // Source: "Exponential Backoff And Jitter", AWS Architecture Blog (full jitter).
 func (p Policy) Backoff(charged int, jitter float64) time.Duration {
-	p = p.WithDefaults()
+	p = p.bounded()
 	ceiling := p.BackoffMin
 	for i := 1; i < charged && ceiling < p.BackoffMax; i++ {
-		ceiling *= 2
+		ceiling *= 2 // at most twice maxTimeout: no overflow
 	}
 	ceiling = min(ceiling, p.BackoffMax)
 	if !(jitter >= 0 && jitter < 1) { // also NaN

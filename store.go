@@ -123,6 +123,9 @@ type ClaimReq struct {
 	// The rows are sealed under the id Batch.
 	Batch ID
 	Bytes int // with Batch: bound of the sum of inputs; 0 = none. One row always fits
+	// Linger, with Batch: a due head takes rows of its lane along that are due
+	// within this time. 0 = due rows only.
+	Linger time.Duration
 }
 
 // ClaimedJobs is what a claim brought.

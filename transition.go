@@ -29,6 +29,7 @@ type Snapshot struct {
 	// Remaining is the time to the deadline; zero or less = it has passed.
 	Remaining time.Duration
 	// Wait is set while awaiting (and while running, between ticket and park).
+	// It is never written through.
 	Wait *Wait
 	// WaitLeft is the time to the ceiling of the wait; only while awaiting.
 	WaitLeft time.Duration
@@ -74,6 +75,8 @@ type Fence struct {
 	Seen int64
 	// Handle is the store's own way to find the row; 0 = by id.
 	Handle int64
+	// Worker is who held the attempt, for its history row. Not compared.
+	Worker int64
 }
 
 // Transition is one arrow of the lifecycle, made by Decide and carried out by
@@ -99,7 +102,11 @@ type Transition struct {
 	Batch    ID
 	SetBatch bool
 
-	Wait   *Wait          // to awaiting: what is waited for
+	Wait *Wait // to awaiting: what is waited for
+	// WaitLeft is the time to the ceiling of the wait, which no progress note
+	// moves; After is at most that. Only to awaiting.
+	WaitLeft time.Duration
+
 	Record *AttemptRecord // history row of the attempt that this ends, if any
 	Step   *StepResult    // result of a finished step, if any
 	End    EndReason      // when To is an end
@@ -116,6 +123,7 @@ const (
 	RefusedNotEnded Refusal = "the job has not ended"
 	RefusedDone     Refusal = "the job succeeded"
 	RefusedState    Refusal = "the job is in another state"
+	RefusedSpent    Refusal = "the job is spent or overdue"
 	RefusedTicket   Refusal = "the answer is for another submission"
 	RefusedRedrives Refusal = "the job has been redriven as often as its policy allows"
 )
@@ -128,6 +136,9 @@ const (
 	Done    Applied = "applied" // the row moved
 	Already Applied = "already" // this very transition had been applied before
 	Stale   Applied = "stale"   // the fence did not hold; nothing was touched
+	// Rejected: the store's own checks refuse the row, for example a claimable
+	// one that is spent: a fault of the caller. Nothing was touched.
+	Rejected Applied = "rejected"
 	// Superseded: a redrive met a live job with the same key; nothing was touched.
 	Superseded Applied = "superseded"
 )

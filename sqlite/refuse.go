@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	modernc "modernc.org/sqlite"
+	zs "zombiezen.com/go/sqlite"
+
+	"github.com/settle-go/settle"
+)
+
+// fileURI names a file for SQLite, whatever characters its path has.
+func fileURI(abs string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs)}).String()
+}
+
+// checkPath refuses what must not be opened, before SQLite touches it.
+func checkPath(shown, abs string, mustExist bool) error {
+	if shown == "" || strings.Contains(shown, ":memory:") || strings.ContainsRune(shown, 0) {
+		return &settle.InvalidError{Field: "database", Problem: fmt.Sprintf("%q is not the path of a file: a durable store needs one", shown)}
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case err == nil && info.IsDir():
+		return refusal(shown, "is a directory", "choose a file in it: --db "+filepath.Join(shown, "settle.db"), nil)
+	case err == nil && !info.Mode().IsRegular():
+		return refusal(shown, "is not a regular file", "choose another path with --db", nil)
+	case errors.Is(err, os.ErrNotExist) && mustExist:
+		return refusal(shown, "does not exist", "check --db or SETTLE_DB, or enqueue a first job", nil)
+	case errors.Is(err, os.ErrNotExist):
+		if dir, derr := os.Stat(filepath.Dir(abs)); derr != nil || !dir.IsDir() {
+			return refusal(shown, "its folder does not exist", "mkdir -p "+filepath.Dir(shown), nil)
+		}
+	case err != nil:
+		return refusal(shown, "cannot be looked at", "check the permissions of its folder", err)
+	}
+	if name := networkFS(filepath.Dir(abs)); name != "" {
+		return refusal(shown, "lies on a network file system ("+name+"), where SQLite's locks do not hold and the file would be damaged",
+			"move it to a local disk and name it with --db", nil)
+	}
+	return nil
+}
+
+func refusal(shown, why, recover string, err error) error {
+	return &settle.RefusedError{What: shown, Why: why, Recover: recover, Err: err}
+}
+
+// refuse turns an error met while opening into a refusal that names a command.
+func refuse(shown string, err error) error {
+	var r *settle.RefusedError
+	if err == nil || errors.As(err, &r) {
+		return err
+	}
+	switch primary(err) {
+	case zs.ResultCorrupt, zs.ResultNotADB:
+		return refusal(shown, "is damaged, or is not a SQLite database", "settle repair --db "+shown, err)
+	case zs.ResultReadOnly, zs.ResultCantOpen, zs.ResultPerm, zs.ResultAuth:
+		return refusal(shown, "cannot be written by this user", "chmod u+w the file and its folder (SQLite writes files beside it), or choose another with --db", err)
+	case zs.ResultFull, zs.ResultIOErr:
+		return refusal(shown, "cannot be written: the disk is full or faulty", "free some space, then start again", err)
+	case zs.ResultBusy, zs.ResultLocked:
+		return refusal(shown, "is locked by another process", "wait for it or end it, then start again", err)
+	}
+	return fmt.Errorf("open %s: %w", shown, err)
+}
+
+// translate gives errors of the driver, at the store's edge, the words of the
+// contract.
+func translate(err error) error {
+	if err == nil {
+		return nil
+	}
+	var r *settle.RefusedError
+	if errors.As(err, &r) || errors.Is(err, settle.ErrFull) {
+		return err
+	}
+	switch primary(err) {
+	case zs.ResultFull:
+		return fmt.Errorf("%w: the disk or the file's page limit: free some space (%w)", settle.ErrFull, err)
+	case zs.ResultCorrupt, zs.ResultNotADB:
+		return refusal("the database", "is damaged", "settle repair", err)
+	case zs.ResultReadOnly:
+		return refusal("the database", "cannot be written", "check the permissions of the file and its folder", err)
+	}
+	return err
+}
+
+// primary finds SQLite's result code, from either driver.
+func primary(err error) zs.ResultCode {
+	var m *modernc.Error
+	if errors.As(err, &m) {
+		return zs.ResultCode(m.Code()).ToPrimary()
+	}
+	return zs.ErrCode(err).ToPrimary()
+}
+
+func busy(err error) bool {
+	code := primary(err)
+	return err != nil && (code == zs.ResultBusy || code == zs.ResultLocked)
+}

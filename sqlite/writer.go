@@ -1,0 +1,262 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	zs "zombiezen.com/go/sqlite"
+
+	"github.com/settle-go/settle"
+)
+
+// How long the writer works before it commits, and when it lets others in.
+const (
+	batchWork  = 5 * time.Millisecond   // work in one transaction, then commit
+	yieldAfter = 50 * time.Millisecond  // of back-to-back commits …
+	yieldFor   = time.Millisecond       // … other processes get the file
+	idleGap    = time.Millisecond       // a pause that lets others in by itself
+	busyRetry  = 500 * time.Microsecond // between tries for the file's lock
+	busyLimit  = 20 * time.Second       // then the file counts as locked for good
+	turnLimit  = 30 * time.Second       // wait for our own turn
+)
+
+// writer commits the concurrent calls of this process together, without a
+// timer and without a goroutine of its own: whoever gets the turn runs all
+// calls that have gathered in one transaction and answers them. What gathers
+// while a commit is on its way to the disk is the next transaction.
+type writer struct {
+	s    *Store
+	c    direct
+	turn chan struct{} // one token: who has it may use c
+	mu   sync.Mutex
+	todo []*call
+	busy time.Time // since when commits follow each other without a pause
+	last time.Time // end of the last commit
+}
+
+// call is one caller's part of a transaction.
+type call struct {
+	run  func(*tx) error
+	done chan error
+}
+
+// tx is one transaction under way, on our connection or the caller's.
+type tx struct {
+	conn
+	s      *Store
+	now    int64    // µs; one reading a transaction
+	writes int      // rows changed so far
+	after  []func() // once it is committed
+	nudge  hints    // told once it is committed
+}
+
+func (t *tx) exec(query string, args ...any) (result, error) {
+	r, err := t.conn.exec(query, args...)
+	t.writes += r.changes
+	return r, err
+}
+
+// do runs fn inside a transaction that others may share. fn may run again: it
+// must set its results anew. An error of fn undoes what it changed, and only
+// that. A call whose context ends before it is begun is not run at all.
+func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	c := &call{fn, make(chan error, 1)}
+	w.mu.Lock()
+	if w.s.closed.Load() { // Close answers what was appended before it
+		w.mu.Unlock()
+		return settle.ErrClosed
+	}
+	w.todo = append(w.todo, c)
+	w.mu.Unlock()
+	select {
+	case w.turn <- struct{}{}:
+		w.lead(c)
+		return <-c.done
+	default:
+	}
+	limit := time.NewTimer(turnLimit)
+	defer limit.Stop()
+	select {
+	case err := <-c.done:
+		return err
+	case w.turn <- struct{}{}:
+		w.lead(c)
+		return <-c.done
+	case <-ctx.Done():
+		return w.giveUp(c, context.Cause(ctx))
+	case <-limit.C:
+		return w.giveUp(c, fmt.Errorf("the writer was held for %s: is another call of this store made inside InTx?", turnLimit))
+	}
+}
+
+// giveUp takes a call back, unless it has been begun: then its answer counts.
+func (w *writer) giveUp(c *call, cause error) error {
+	w.mu.Lock()
+	for i, t := range w.todo {
+		if t == c {
+			w.todo = append(w.todo[:i], w.todo[i+1:]...)
+			w.mu.Unlock()
+			return cause
+		}
+	}
+	w.mu.Unlock()
+	return <-c.done
+}
+
+// lead runs what has gathered, until the leader's own call is among it, and
+// passes the turn on.
+func (w *writer) lead(own *call) {
+	defer func() { <-w.turn }()
+	for {
+		select {
+		case err := <-own.done:
+			own.done <- err
+			return
+		default:
+		}
+		w.mu.Lock()
+		batch := w.todo
+		w.todo = nil
+		w.mu.Unlock()
+		if rest := w.commit(batch); len(rest) > 0 {
+			w.mu.Lock()
+			w.todo = append(rest, w.todo...)
+			w.mu.Unlock()
+		}
+	}
+}
+
+// commit runs calls in one transaction and answers them; it returns those that
+// did not fit. If the transaction as a whole fails, each call is tried alone,
+// so that nobody pays for a neighbour.
+func (w *writer) commit(batch []*call) (rest []*call) {
+	w.yield()
+	n, err := w.attempt(batch)
+	switch {
+	case err == nil:
+	case n == 1:
+		batch[0].done <- err
+	default:
+		for _, c := range batch[:n] {
+			if _, err := w.attempt([]*call{c}); err != nil {
+				c.done <- err
+			}
+		}
+	}
+	w.last = time.Now()
+	return batch[n:]
+}
+
+// attempt is one transaction over the first n calls. On success they have been
+// answered; on error none has, and nothing was changed.
+func (w *writer) attempt(batch []*call) (n int, err error) {
+	if err := w.begin(); err != nil {
+		for _, c := range batch {
+			c.done <- err
+		}
+		return len(batch), nil
+	}
+	t := &tx{conn: w.c, s: w.s, now: w.s.now()}
+	answers := make([]error, 0, len(batch))
+	began := time.Now()
+	for _, c := range batch {
+		n++
+		before, hooks := t.writes, len(t.after)
+		err := c.run(t)
+		if err != nil && (t.writes > before || w.c.c.AutocommitEnabled()) {
+			return n, errors.Join(err, w.rollback())
+		}
+		if err != nil {
+			t.after = t.after[:hooks]
+		}
+		if answers = append(answers, err); time.Since(began) > batchWork {
+			break
+		}
+	}
+	if _, err := w.c.exec("commit"); err != nil {
+		return n, errors.Join(translate(err), w.rollback())
+	}
+	t.committed()
+	for i, err := range answers {
+		batch[i].done <- err
+	}
+	return n, nil
+}
+
+// committed runs what had to wait for the commit.
+func (t *tx) committed() {
+	for _, f := range t.after {
+		f()
+	}
+	t.s.tell(&t.nudge)
+}
+
+// begin takes the file's lock. Other processes are waited for, in short steps
+// of our own: SQLite's grow to 100 ms and starve.
+func (w *writer) begin() error {
+	for waited := time.Duration(0); ; waited += busyRetry {
+		_, err := w.c.exec("begin immediate")
+		if err == nil {
+			return nil
+		}
+		if !w.c.c.AutocommitEnabled() { // a transaction was left open: never keep it
+			err = errors.Join(err, w.rollback())
+		}
+		if code := zs.ErrCode(err).ToPrimary(); code != zs.ResultBusy && code != zs.ResultLocked {
+			return translate(err)
+		}
+		if waited > busyLimit {
+			return fmt.Errorf("another process has locked the database for %s: %w", busyLimit, err)
+		}
+		time.Sleep(busyRetry)
+	}
+}
+
+func (w *writer) rollback() error {
+	if w.c.c.AutocommitEnabled() {
+		return nil
+	}
+	_, err := w.c.exec("rollback")
+	return err
+}
+
+// yield lets other processes have the file now and then: without a pause, one
+// process that commits back to back would keep it for ever.
+func (w *writer) yield() {
+	now := time.Now()
+	if now.Sub(w.last) > idleGap {
+		w.busy = now
+	} else if now.Sub(w.busy) > yieldAfter {
+		time.Sleep(yieldFor)
+		w.busy = time.Now()
+	}
+}
+
+// alone runs fn while this process has the turn and nothing is under way.
+func (w *writer) alone(ctx context.Context, fn func() error) error {
+	limit := time.NewTimer(turnLimit)
+	defer limit.Stop()
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+		return fn()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-limit.C:
+		return fmt.Errorf("the writer was held for %s", turnLimit)
+	}
+}
+
+// write runs fn in a shared transaction, if the store is open.
+func (s *Store) write(ctx context.Context, what string, fn func(*tx) error) error {
+	if err := s.w.do(ctx, fn); err != nil {
+		return fmt.Errorf("%s: %w", what, translate(err))
+	}
+	return nil
+}

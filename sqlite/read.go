@@ -128,19 +128,23 @@ const (
 
 // Jobs lists one page, in order of acceptance.
 func (s *Store) Jobs(ctx context.Context, f settle.Filter) (jobs []settle.Job, next settle.Cursor, err error) {
+	err = s.read(ctx, "jobs", func(c conn, now int64) (err error) {
+		jobs, next, err = s.list(c, f, now)
+		return err
+	})
+	return jobs, next, err
+}
+
+func (s *Store) list(c conn, f settle.Filter, now int64) ([]settle.Job, settle.Cursor, error) {
 	if f.Limit < 1 {
 		f.Limit = defaultPage
 	}
 	f.Limit = min(f.Limit, maxPage)
-	err = s.read(ctx, "jobs", func(c conn, now int64) error {
-		q, err := s.filter(c, f)
-		if err != nil || q == nil {
-			return err
-		}
-		jobs, next, err = s.page(c, f, *q, now)
-		return err
-	})
-	return jobs, next, err
+	q, err := s.filter(c, f)
+	if err != nil || q == nil {
+		return nil, settle.Cursor{}, err
+	}
+	return s.page(c, f, *q, now)
 }
 
 // tables is which tables a filter reads, and under which conditions.

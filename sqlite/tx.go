@@ -97,6 +97,19 @@ func (s *Store) EnqueueTx(ctx context.Context, tx *sql.Tx, jobs ...settle.New) (
 	return out, nil
 }
 
+// JobsTx lists one page of jobs as the caller's transaction sees them, its own
+// enqueues included.
+func (s *Store) JobsTx(ctx context.Context, tx *sql.Tx, f settle.Filter) (jobs []settle.Job, next settle.Cursor, err error) {
+	t, err := s.user.current(tx)
+	if err == nil {
+		jobs, next, err = s.list(t, f, t.now)
+	}
+	if err != nil {
+		return nil, next, fmt.Errorf("list jobs: %w", translate(err))
+	}
+	return jobs, next, ctx.Err()
+}
+
 // CompleteTx ends a job as succeeded in the caller's transaction: the effect
 // and the end commit together. job is the one that the handler got; out is
 // encoded as its output (raw bytes are taken as they are). If the attempt no

@@ -83,8 +83,9 @@ type Keeper interface {
 	// `within`, and cuts leases that reach further than `lease` from now: what
 	// a clock that jumped back has stranded. At most limit rows.
 	Pull(ctx context.Context, within, lease time.Duration, limit int) (int, error)
-	// Note reads and SetNote stores what a program keeps about a queue.
+	// Note reads what a program keeps about a queue; zero if nothing.
 	Note(ctx context.Context, queue string) (Note, error)
+	// SetNote stores it, in place of what was there.
 	SetNote(ctx context.Context, n Note) error
 	// Removed lists how many jobs were ever removed, per queue and end.
 	Removed(ctx context.Context) ([]Removal, error)

@@ -55,13 +55,24 @@ func number(c conn, query string, args ...any) (n int64, err error) {
 
 // ---- our own connections
 
-// direct is a connection of ours, without database/sql in between.
-type direct struct{ c *zs.Conn }
+// direct is a connection of ours, without database/sql in between. It keeps
+// every statement and binds all of its parameters anew each time: clearing the
+// bindings, as the driver's own cache does, makes SQLite plan some queries
+// again at every use.
+type direct struct {
+	c     *zs.Conn
+	stmts map[string]*zs.Stmt
+}
 
-func (d direct) bind(query string, args []any) (*zs.Stmt, error) {
-	s, err := d.c.Prepare(query) // cached by the text; resets and clears
-	if err != nil {
-		return nil, err
+func newDirect(c *zs.Conn) direct { return direct{c, map[string]*zs.Stmt{}} }
+
+func (d direct) bind(query string, args []any) (s *zs.Stmt, err error) {
+	s, ok := d.stmts[query]
+	if !ok {
+		if s, err = d.c.Prepare(query); err != nil {
+			return nil, err
+		}
+		d.stmts[query] = s
 	}
 	for i, a := range args {
 		switch v := a.(type) {

@@ -192,6 +192,6 @@ func schemaOf(abs string) (int64, error) {
 		return 0, err
 	}
 	c.SetBusyTimeout(busyLimit)
-	have, _, err := schema(direct{c})
+	have, _, err := schema(newDirect(c))
 	return have, errors.Join(err, c.Close())
 }

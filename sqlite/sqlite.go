@@ -124,9 +124,9 @@ func Open(path string, config ...Config) (*Store, error) {
 	if err != nil {
 		return nil, refuse(path, err)
 	}
-	s.w = &writer{s: s, c: direct{c}, turn: make(chan struct{}, 1)}
+	s.w = &writer{s: s, c: c, turn: make(chan struct{}, 1)}
 	if err := s.start(path); err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, errors.Join(err, c.c.Close())
 	}
 	s.reads = newPool(abs, s.cfg)
 	return s, nil
@@ -149,36 +149,36 @@ func (s *Store) start(path string) error {
 
 // openConn opens one connection with our settings, and reads back those on
 // which promises rest.
-func openConn(abs string, cfg Config, flags zs.OpenFlags) (*zs.Conn, error) {
+func openConn(abs string, cfg Config, flags zs.OpenFlags) (d direct, err error) {
 	c, err := zs.OpenConn(fileURI(abs), flags)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	c.SetBusyTimeout(0) // the writer waits by itself
 	level := "full"
 	if cfg.Synchronous == Normal {
 		level = "normal"
 	}
-	d := direct{c}
+	d = newDirect(c)
 	for _, p := range []string{
 		"pragma busy_timeout = 2000", "pragma journal_mode = wal", "pragma synchronous = " + level,
-		"pragma cache_size = -65536", "pragma wal_autocheckpoint = 4000", "pragma journal_size_limit = 67108864",
+		"pragma cache_size = -65536", "pragma wal_autocheckpoint = 1000", "pragma journal_size_limit = 67108864",
 		"pragma temp_store = memory", "pragma busy_timeout = 0",
 	} {
 		if err := d.query(p, func(row) error { return nil }); err != nil {
-			return nil, errors.Join(err, c.Close())
+			return d, errors.Join(err, c.Close())
 		}
 	}
 	mode := ""
 	_, err = one(d, "pragma journal_mode", func(r row) error { mode = r.text(0); return nil })
 	got, err2 := number(d, "pragma synchronous")
 	if err := errors.Join(err, err2); err != nil {
-		return nil, errors.Join(err, c.Close())
+		return d, errors.Join(err, c.Close())
 	}
 	if mode != "wal" || got != int64(2-cfg.Synchronous) {
-		return nil, errors.Join(fmt.Errorf("journal_mode is %q and synchronous %d: the settings did not hold", mode, got), c.Close())
+		return d, errors.Join(fmt.Errorf("journal_mode is %q and synchronous %d: the settings did not hold", mode, got), c.Close())
 	}
-	return c, nil
+	return d, nil
 }
 
 // Path returns the file's absolute path.
@@ -222,17 +222,17 @@ func fromMicro(us int64) time.Time {
 type pool struct {
 	path string
 	cfg  Config
-	free chan *zs.Conn
+	free chan direct
 	all  chan struct{}
 }
 
 const maxReaders = 4
 
 func newPool(path string, cfg Config) *pool {
-	return &pool{path: path, cfg: cfg, free: make(chan *zs.Conn, maxReaders), all: make(chan struct{}, maxReaders)}
+	return &pool{path: path, cfg: cfg, free: make(chan direct, maxReaders), all: make(chan struct{}, maxReaders)}
 }
 
-func (p *pool) get(ctx context.Context) (*zs.Conn, error) {
+func (p *pool) get(ctx context.Context) (direct, error) {
 	select {
 	case c := <-p.free:
 		return c, nil
@@ -244,15 +244,15 @@ func (p *pool) get(ctx context.Context) (*zs.Conn, error) {
 	case p.all <- struct{}{}:
 		c, err := openConn(p.path, p.cfg, zs.OpenReadWrite|zs.OpenURI)
 		if err == nil {
-			err = direct{c}.query("pragma query_only = 1", func(row) error { return nil })
+			err = c.query("pragma query_only = 1", func(row) error { return nil })
 		}
 		if err != nil {
 			<-p.all
-			return nil, err
+			return c, err
 		}
 		return c, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return direct{}, context.Cause(ctx)
 	}
 }
 
@@ -261,7 +261,7 @@ func (p *pool) close() error {
 	for {
 		select {
 		case c := <-p.free:
-			faults = append(faults, c.Close())
+			faults = append(faults, c.c.Close())
 			<-p.all
 		case p.all <- struct{}{}: // no reader is out, none can be opened any more
 			if len(p.all) == maxReaders {
@@ -276,21 +276,20 @@ func (s *Store) read(ctx context.Context, what string, fn func(c conn, now int64
 	if s.closed.Load() {
 		return fmt.Errorf("%s: %w", what, settle.ErrClosed)
 	}
-	c, err := s.reads.get(ctx)
+	d, err := s.reads.get(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, translate(err))
 	}
-	d := direct{c}
-	c.SetInterrupt(ctx.Done())
+	d.c.SetInterrupt(ctx.Done())
 	if _, err = d.exec("begin"); err == nil {
 		err = fn(d, s.now())
 	}
-	c.SetInterrupt(nil)
-	if !c.AutocommitEnabled() {
+	d.c.SetInterrupt(nil) // first: while it is closed even a rollback fails
+	if !d.c.AutocommitEnabled() {
 		_, end := d.exec("rollback")
 		err = errors.Join(err, end)
 	}
-	s.reads.free <- c
+	s.reads.free <- d
 	if ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
 	}

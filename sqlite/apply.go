@@ -204,9 +204,9 @@ func (t *tx) follow(n int64, m *settle.Transition) error {
 		faults = append(faults, err)
 	}
 	if m.OnEnd != nil {
-		hook, _, err := m.OnEnd.Prepare(fromMicro(t.now))
+		hook, policy, err := m.OnEnd.Prepare(fromMicro(t.now))
 		if err == nil {
-			_, err = t.insertOne(&hook) // room is not asked: it goes with an end
+			_, err = t.insertOne(&hook, policy.Attempts) // room is not asked: it goes with an end
 		}
 		faults = append(faults, err)
 	}

@@ -38,13 +38,14 @@ func (s *Store) Insert(ctx context.Context, jobs ...settle.New) (out []settle.In
 func (t *tx) insert(jobs []settle.New) ([]settle.Inserted, error) {
 	now := fromMicro(t.now)
 	ready := make([]settle.New, len(jobs))
+	tries := make([]int, len(jobs))
 	size := 0
 	for i, n := range jobs {
-		r, _, err := n.Prepare(now)
+		r, policy, err := n.Prepare(now)
 		if err != nil {
 			return nil, numbered(i, len(jobs), err)
 		}
-		ready[i] = r
+		ready[i], tries[i] = r, policy.Attempts
 		size += len(r.Input) + rowBytes
 	}
 	if err := t.s.room.check(t, len(jobs), int64(size)); err != nil {
@@ -52,7 +53,7 @@ func (t *tx) insert(jobs []settle.New) ([]settle.Inserted, error) {
 	}
 	out := make([]settle.Inserted, len(ready))
 	for i := range ready {
-		in, err := t.insertOne(&ready[i])
+		in, err := t.insertOne(&ready[i], tries[i])
 		if err != nil {
 			return nil, numbered(i, len(jobs), err)
 		}
@@ -69,7 +70,7 @@ func numbered(i, n int, err error) error {
 }
 
 // insertOne stores a prepared job, unless its id exists or its key is taken.
-func (t *tx) insertOne(n *settle.New) (settle.Inserted, error) {
+func (t *tx) insertOne(n *settle.New, tries int) (settle.Inserted, error) {
 	queue, err := t.queue(n.Queue)
 	if err != nil {
 		return settle.Inserted{}, err
@@ -95,10 +96,6 @@ func (t *tx) insertOne(n *settle.New) (settle.Inserted, error) {
 		ord -= n.HeadStart.Microseconds()
 	}
 	deadline := due + ceilMicro(n.Deadline)
-	tries, err := triesOf(n)
-	if err != nil {
-		return settle.Inserted{}, err
-	}
 	_, err = t.exec(`insert into live (n, lane, stream, ord, due, alarm, deadline, since, tries, gated, key)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.id, lane, stream, ord, due, deadline, deadline, due, tries, n.Gated, null(n.Key))
@@ -108,12 +105,6 @@ func (t *tx) insertOne(n *settle.New) (settle.Inserted, error) {
 	t.s.room.added(t, 1)
 	t.nudge.lane(n.Queue, lane)
 	return settle.Inserted{ID: n.ID, State: settle.Pending, Lane: settle.Lane(lane)}, nil
-}
-
-func triesOf(n *settle.New) (int, error) {
-	var p settle.Policy
-	err := p.UnmarshalBinary(n.RawPolicy)
-	return p.Attempts, err
 }
 
 // existing answers for an id that is stored already.

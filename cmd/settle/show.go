@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/settle-go/settle"
+)
+
+// showJob writes one job for people. Inputs and outputs are only measured:
+// they are data of a user, not text for an operator.
+func showJob(w io.Writer, j settle.Job) error {
+	t := newTable(w)
+	t.row("job", j.ID.String())
+	t.row("kind", cell(j.Kind))
+	t.row("queue", cell(j.Queue))
+	optional(t, "tenant", j.Tenant)
+	optional(t, "key", j.Key)
+	t.row("state", stateLine(j))
+	t.row("attempts", fmt.Sprintf("%d of %d (crashed %d, put off %d, redriven %d)", j.Charged(), j.Tries, j.Crashed, j.Deferred, j.Redrives))
+	t.row("enqueued", ago(j.Enqueued, j.Now))
+	if j.State.Live() {
+		t.row("due", ago(j.Due, j.Now))
+		t.row("ends by", ago(j.EndsBy, j.Now))
+	} else {
+		t.row("ended", ago(j.EndedAt, j.Now))
+	}
+	t.row("input", size(len(j.Input), j, "--input"))
+	if j.State == settle.Succeeded {
+		t.row("output", size(len(j.Output), j, "--output"))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return showAttempts(w, j)
+}
+
+func optional(t table, name, value string) {
+	if value != "" {
+		t.row(name, cell(value))
+	}
+}
+
+// size says how large data is and how to see it.
+func size(n int, j settle.Job, flag string) string {
+	if n == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d bytes (settle job %s %s)", n, j.ID, flag)
+}
+
+// stateLine is the state with its reason and last error.
+func stateLine(j settle.Job) string {
+	if j.State == settle.Dead || j.State == settle.Cancelled {
+		s := string(j.State) + ", " + endText(j)
+		if j.Acked {
+			s += " (acknowledged)"
+		}
+		return s
+	}
+	return j.Label()
+}
+
+// endText puts the end reason and the last real error together; of a cancelled
+// job, what was said when it was called off.
+func endText(j settle.Job) string {
+	last, _ := j.LastError()
+	if j.State == settle.Cancelled {
+		last = settle.Attempt{}
+		if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Reason == settle.AttemptCancelled {
+			last = j.Attempts[n-1]
+		}
+	}
+	return clipped(settle.EndText(j.Reason, last.Reason, last.Node, last.Error), 600)
+}
+
+func showAttempts(w io.Writer, j settle.Job) error {
+	if len(j.Attempts) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "ATTEMPT", "AT", "REASON", "ERROR")
+	for _, at := range j.Attempts {
+		text := clipped(at.Error, 300)
+		if at.Node != "" {
+			text = "node " + cell(at.Node) + ": " + text
+		}
+		t.row(fmt.Sprint(at.N), stamp(at.At), string(at.Reason), text)
+	}
+	return t.flush()
+}
+
+// plain says in an operator's words what the store says in a worker's.
+func (a *app) plain(id settle.ID, err error) error {
+	var stale *settle.StaleError
+	switch {
+	case errors.Is(err, settle.ErrNotFound):
+		return &plainError{fmt.Sprintf("%s has no job %s: it was never accepted here, or it was removed after its end", a.db, id), err}
+	case errors.As(err, &stale):
+		return &plainError{fmt.Sprintf("job %s is %s: %s", id, stale.State, cmp.Or(stale.Detail, "it has just changed")), err}
+	}
+	return err
+}
+
+// plainError shows another text than the error that it stands for.
+type plainError struct {
+	text string
+	err  error
+}
+
+// Error returns the text.
+func (e *plainError) Error() string { return e.text }
+
+// Unwrap returns the error that it stands for.
+func (e *plainError) Unwrap() error { return e.err }

@@ -1,0 +1,55 @@
+package xwork
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestWordsSplitsAsAShellWouldWithoutExpanding(t *testing.T) {
+	for in, want := range map[string][]string{
+		"":                        nil,
+		"  \t\n":                  nil,
+		"a b  c":                  {"a", "b", "c"},
+		`a 'b c' "d e"`:           {"a", "b c", "d e"},
+		`a'b'"c"d`:                {"abcd"},
+		`'' ""`:                   {"", ""},
+		`a\ b \'c`:                {"a b", "'c"},
+		`"a\"b\\c\d"`:             {`a"b\c\d`},
+		`'a\b'`:                   {`a\b`},
+		`sh -c "echo $HOME | wc"`: {"sh", "-c", "echo $HOME | wc"},
+		"echo *.go # no comment":  {"echo", "*.go", "#", "no", "comment"},
+		"ünï 'çö de'":             {"ünï", "çö de"},
+	} {
+		got, err := Words(in)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
+		}
+	}
+	for _, in := range []string{`a "b`, `a 'b`, `a \`, `"\`, `'`} {
+		if got, err := Words(in); err == nil {
+			t.Errorf("%q: %q, want an error", in, got)
+		}
+	}
+}
+
+func FuzzWordsOfQuotedWordsAreTheWords(f *testing.F) {
+	f.Add("a b'c", "")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		_, _ = Words(a) // never panics
+		quote := func(s string) string {
+			out := "'"
+			for i := range len(s) {
+				if s[i] == '\'' {
+					out += `'\''`
+				} else {
+					out += s[i : i+1]
+				}
+			}
+			return out + "'"
+		}
+		got, err := Words(quote(a) + " " + quote(b))
+		if err != nil || !slices.Equal(got, []string{a, b}) {
+			t.Errorf("%q, %q: %q, %v", a, b, got, err)
+		}
+	})
+}

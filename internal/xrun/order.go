@@ -1,0 +1,116 @@
+package xrun
+
+import (
+	"context"
+	"sync"
+
+	"github.com/settle-go/settle"
+)
+
+// order lets items through in the order of the input (-k). An item waits until
+// every item placed before it has ended. One that has no place yet waits until
+// it has one, or until the input has ended: then it is left from an earlier
+// input and may pass at any time.
+type order struct {
+	mu     sync.Mutex
+	line   []settle.ID // placed and not yet passed, in order; ended ones too
+	head   int         // where in line the first that has not ended stands
+	placed map[settle.ID]bool
+	ended  map[settle.ID]bool // ended, but not yet passed by head
+	eof    bool
+	turn   map[settle.ID]chan struct{} // who waits; closed when it may pass
+}
+
+func newOrder() *order {
+	return &order{placed: map[settle.ID]bool{}, ended: map[settle.ID]bool{}, turn: map[settle.ID]chan struct{}{}}
+}
+
+// place puts an item behind all that were placed before it.
+func (o *order) place(id settle.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.line = append(o.line, id)
+	o.placed[id] = true
+	o.advance()
+}
+
+// end says that an item has been written, or will never be.
+func (o *order) end(id settle.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended[id] = true
+	o.advance()
+}
+
+// inputEnded says that nothing more will be placed.
+func (o *order) inputEnded() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.eof = true
+	for id := range o.turn {
+		if !o.placed[id] {
+			o.pass(id)
+		}
+	}
+}
+
+// wait waits for an item's turn; only the context ends it early.
+func (o *order) wait(ctx context.Context, id settle.ID) error {
+	o.mu.Lock()
+	turn := make(chan struct{})
+	o.turn[id] = turn
+	if first, ok := o.first(); ok && first == id || o.eof && !o.placed[id] {
+		o.pass(id)
+	}
+	o.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.turn, id)
+		return context.Cause(ctx)
+	}
+}
+
+// first is the first item that has not ended.
+func (o *order) first() (settle.ID, bool) {
+	if o.head == len(o.line) {
+		return settle.ID{}, false
+	}
+	return o.line[o.head], true
+}
+
+// stuck is the first item if nobody here waits with it.
+func (o *order) stuck() (settle.ID, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	id, ok := o.first()
+	_, waits := o.turn[id]
+	return id, ok && !waits
+}
+
+// advance moves the head over what has ended and lets the first pass.
+func (o *order) advance() {
+	for o.head < len(o.line) && o.ended[o.line[o.head]] {
+		id := o.line[o.head]
+		delete(o.ended, id)
+		delete(o.placed, id)
+		o.head++
+	}
+	if o.head > 1000 && o.head > len(o.line)/2 { // give the memory back
+		o.line = append([]settle.ID(nil), o.line[o.head:]...)
+		o.head = 0
+	}
+	if id, ok := o.first(); ok {
+		o.pass(id)
+	}
+}
+
+func (o *order) pass(id settle.ID) {
+	if turn, waits := o.turn[id]; waits {
+		close(turn)
+		delete(o.turn, id)
+	}
+}

@@ -1,0 +1,225 @@
+package xrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/xrun/child"
+	"github.com/settle-go/settle/internal/xrun/runlock"
+	"github.com/settle-go/settle/worker"
+)
+
+// Exit codes of a run.
+const (
+	ExitOK     = 0 // every item succeeded
+	ExitFailed = 1 // interrupted, or something is wrong
+	ExitDead   = 3 // every item has ended, some of them dead or cancelled
+)
+
+// start is one start of a run: from the lock to the closing table.
+type start struct {
+	*Plan
+	store  settle.Store
+	lock   *runlock.Lock
+	runner *child.Runner
+	gate   *gate
+	worker *worker.Worker
+	tally  *tally
+	con    *console
+	out    *output
+	order  *order // nil without -k
+	env    []string
+	began  time.Time
+	note   runNote
+
+	slots   chan int // free places for commands
+	mu      sync.Mutex
+	running int           // commands that run
+	stopped bool          // nothing more is started
+	stop    chan struct{} // closed then
+	killed  atomic.Bool   // commands were killed by the second wish to stop
+
+	cut   context.Context // ends when running commands must end
+	cutBy context.CancelCauseFunc
+
+	news   chan struct{} // something happened that the loop looks at
+	broken chan error    // something is wrong with all items alike
+}
+
+// Start carries out one start of the run on the store and returns the exit
+// code. An error, if any, is still to be shown; what else there is to say has
+// been written.
+func (p *Plan) Start(ctx context.Context, st settle.Store) (code int, err error) {
+	lock, err := runlock.Take(p.lockPath())
+	var busy *runlock.BusyError
+	if errors.As(err, &busy) {
+		return ExitFailed, fmt.Errorf("run %s is under way: %w; wait for it, or choose another name with --name", p.Name, busy)
+	} else if err != nil {
+		return ExitFailed, err
+	}
+	finished := false
+	defer func() { err = errors.Join(err, lock.Release(finished)) }()
+	s := p.newStart(st, lock)
+	defer s.cutBy(nil)
+	if err := s.open(ctx); err != nil {
+		return ExitFailed, err
+	}
+	end, err := s.carryOut(ctx)
+	if err != nil {
+		return ExitFailed, err
+	}
+	code, err = s.close(context.WithoutCancel(ctx), end)
+	finished = end.complete
+	return code, err
+}
+
+func (p *Plan) newStart(st settle.Store, lock *runlock.Lock) *start {
+	s := &start{Plan: p, store: st, lock: lock, began: time.Now(), env: environment(p.Env),
+		con: &console{err: p.Err, live: p.Live}, slots: make(chan int, p.Jobs), stop: make(chan struct{}),
+		news: make(chan struct{}, 1), broken: make(chan error, 1)}
+	s.out = &output{w: p.Out, con: s.con, tag: p.Tag}
+	s.cut, s.cutBy = context.WithCancelCause(context.Background())
+	for i := range p.Jobs {
+		s.slots <- i
+	}
+	if p.Ordered {
+		s.order = newOrder()
+	}
+	return s
+}
+
+// carryOut runs the worker and the feeder until the run ends or is stopped.
+func (s *start) carryOut(ctx context.Context) (ending, error) {
+	runner, err := child.New(s.lock.File())
+	if err != nil {
+		return ending{}, err
+	}
+	s.runner = runner
+	if f, err := child.Spool(); err != nil { // rather now than for every item
+		return ending{}, errors.Join(err, runner.Close())
+	} else {
+		f.Close()
+	}
+	s.newWorker()
+	end := s.loop(ctx)
+	s.con.done()
+	if end.abandoned { // the commands are dead; the process ends, and with it the rest
+		return end, nil
+	}
+	return end, runner.Close()
+}
+
+// How many finished items may wait for their turn with -k: their output is in
+// memory when it is short, else in an open file each.
+const (
+	window  = 10_000
+	reserve = 256 // open files that are needed otherwise
+)
+
+func (s *start) newWorker() {
+	slots := s.Jobs + maxAhead
+	if s.order != nil {
+		slots += min(window, max(openFiles()-reserve-4*s.Jobs, 0)/2)
+	}
+	s.gate = newGate(s.store, s.Jobs)
+	s.worker = worker.New(s.gate, worker.Config{Queue: s.queue(), Slots: slots, Drain: time.Minute,
+		Logger: slog.New(slog.DiscardHandler),
+		Events: worker.Events{Settled: s.settled, LeaseLost: s.lost, StoreDown: s.storeDown}})
+	worker.HandleRaw(s.worker, kind, s.work)
+}
+
+// settled hears of every transition that this process makes, sweeps of other
+// queues among them.
+func (s *start) settled(e worker.Settled) {
+	if e.Queue != s.queue() {
+		return
+	}
+	s.gate.done(e.Job)
+	if !e.Transition.To.Ended() || e.Applied != settle.Done && e.Applied != settle.Already {
+		return
+	}
+	s.tally.ended(e.Job, e.Transition.To)
+	if s.order != nil {
+		s.order.end(e.Job)
+	}
+	s.wake()
+}
+
+func (s *start) lost(j settle.ClaimedJob) { s.gate.done(j.ID) }
+
+func (s *start) storeDown(op string, err error, next time.Duration) {
+	s.con.say("%s: %v; trying again in %s", op, err, shortSpan(next))
+}
+
+// wake makes the loop look.
+func (s *start) wake() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// fail says that something is wrong with all items alike.
+func (s *start) fail(err error) {
+	select {
+	case s.broken <- err:
+	default:
+	}
+}
+
+// ---- places for commands
+
+// slot waits for a place to run a command in; false = nothing more is started.
+func (s *start) slot(ctx context.Context) (int, bool) {
+	select {
+	case n := <-s.slots:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.stopped || ctx.Err() != nil {
+			s.slots <- n
+			return 0, false
+		}
+		s.running++
+		return n, true
+	case <-s.stop:
+	case <-ctx.Done():
+	}
+	return 0, false
+}
+
+func (s *start) freeSlot(n int) {
+	s.mu.Lock()
+	s.running--
+	last := s.stopped && s.running == 0
+	s.mu.Unlock()
+	s.slots <- n
+	if last {
+		s.wake()
+	}
+}
+
+// halt lets nothing more be claimed or started.
+func (s *start) halt(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return
+	}
+	s.stopped = true
+	close(s.stop)
+	s.gate.close()
+	s.worker.Stop(why)
+}
+
+// idle reports whether no command runs and none will be started.
+func (s *start) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped && s.running == 0
+}

@@ -1,0 +1,157 @@
+package xrun
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/settle-go/settle"
+)
+
+// summary is the closing table.
+type summary struct {
+	Run       string                 `json:"run"`
+	Queue     string                 `json:"queue"`
+	DB        string                 `json:"db"`
+	Complete  bool                   `json:"complete"`      // every item has ended
+	Why       string                 `json:"why,omitempty"` // else: why not
+	Again     string                 `json:"-"`
+	Took      float64                `json:"seconds"`
+	Items     int64                  `json:"items"` // in the input, as far as it was read
+	Succeeded int64                  `json:"succeeded"`
+	Before    int64                  `json:"succeeded_before"` // of them: before this start
+	Open      int64                  `json:"open"`             // not ended
+	Refused   int64                  `json:"refused"`          // too long to be stored
+	Left      map[settle.State]int64 `json:"left_from_earlier_input,omitempty"`
+	Earlier   int64                  `json:"bad_in_earlier_input,omitempty"` // neither in this input nor run now
+	Bad       []*badGroup            `json:"bad,omitempty"`
+}
+
+// badGroup is the items that ended in the same way, without success.
+type badGroup struct {
+	State  settle.State     `json:"state"`
+	Reason settle.EndReason `json:"reason"`
+	N      int64            `json:"n"`
+	First  []badItem        `json:"first"`
+}
+
+type badItem struct {
+	Number int64     `json:"number"` // in the input in which it was first seen
+	Item   string    `json:"item"`   // for people: quoted, perhaps cut
+	Job    settle.ID `json:"job"`
+	Error  string    `json:"error"`
+}
+
+// group returns the group of a state and reason.
+func (s *summary) group(st settle.State, why settle.EndReason) *badGroup {
+	for _, g := range s.Bad {
+		if g.State == st && g.Reason == why {
+			return g
+		}
+	}
+	g := &badGroup{State: st, Reason: why}
+	s.Bad = append(s.Bad, g)
+	return g
+}
+
+// bad is how many items ended without success, the refused ones among them.
+func (s *summary) bad() int64 {
+	n := s.Refused
+	for _, g := range s.Bad {
+		n += g.N
+	}
+	return n
+}
+
+// String writes the table.
+func (s *summary) String() string {
+	var b strings.Builder
+	took := shortSpan(time.Duration(s.Took * float64(time.Second)))
+	switch {
+	case s.Complete && s.bad() == 0:
+		fmt.Fprintf(&b, "settle: done in %s: %s succeeded%s\n", took, items(s.Succeeded), s.before())
+	case s.Complete:
+		fmt.Fprintf(&b, "settle: done in %s: %s succeeded%s, %s did not\n", took, items(s.Succeeded), s.before(), humanize.Comma(s.bad()))
+	default:
+		fmt.Fprintf(&b, "settle: stopped after %s: %s succeeded%s, %s still to run\n", took, items(s.Succeeded), s.before(), humanize.Comma(s.Open))
+		if s.Why != "" {
+			fmt.Fprintf(&b, "settle: because: %s\n", s.Why)
+		}
+	}
+	for _, g := range s.Bad {
+		g.write(&b)
+	}
+	if s.Refused > 0 {
+		fmt.Fprintf(&b, "  %-22s %9s  too long to be stored, see above\n", "refused", humanize.Comma(s.Refused))
+	}
+	if text := endsText(s.Left); text != "" {
+		fmt.Fprintf(&b, "  not in this input, left from an earlier one, and counted apart: %s\n", text)
+	}
+	if s.Earlier > 0 {
+		fmt.Fprintf(&b, "  not in this input, and dead or cancelled since an earlier one: %s\n", humanize.Comma(s.Earlier))
+	}
+	s.hints(&b)
+	return b.String()
+}
+
+func (s *summary) before() string {
+	if s.Before == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s before this start)", humanize.Comma(s.Before))
+}
+
+func (s *summary) hints(b *strings.Builder) {
+	if len(s.Bad) > 0 {
+		fmt.Fprintf(b, "settle: see all: settle dead list --queue %s%s; try them again: the same command with --retry-dead\n", quote(s.Queue), dbFlag(s.DB))
+	}
+	if !s.Complete {
+		fmt.Fprintf(b, "settle: the same command continues: %s\n", s.Again)
+	}
+}
+
+func dbFlag(db string) string {
+	if db == "settle.db" {
+		return ""
+	}
+	return " --db " + quote(db)
+}
+
+// errorWidth is how much of an error text the table shows, in bytes.
+const errorWidth = 300
+
+func (g *badGroup) write(b *strings.Builder) {
+	fmt.Fprintf(b, "  %-22s %9s", string(g.State)+": "+string(g.Reason), humanize.Comma(g.N))
+	for i, it := range g.First {
+		if i > 0 {
+			fmt.Fprintf(b, "  %-22s %9s", "", "")
+		}
+		b.WriteString("  ")
+		if it.Number > 0 {
+			fmt.Fprintf(b, "#%d ", it.Number)
+		}
+		fmt.Fprintf(b, "%s", it.Item)
+		if it.Error != "" {
+			fmt.Fprintf(b, ": %s", cutStart(it.Error, errorWidth))
+		}
+		b.WriteString("\n")
+	}
+	if more := g.N - int64(len(g.First)); more > 0 {
+		fmt.Fprintf(b, "  %-22s %9s  and %s more\n", "", "", humanize.Comma(more))
+	}
+}
+
+// cutStart keeps the end of a text: it holds the reason.
+func cutStart(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	at := len(s) - n
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return "…" + s[at:]
+}

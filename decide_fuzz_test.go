@@ -125,7 +125,7 @@ func FuzzDecide(f *testing.F) {
 		}
 		o := Outcome{Verdict: Verdict(verdict), Reason: AttemptReason(reason), Error: reason, After: time.Duration(after)}
 		evs := []Event{Claimed{}, Settled{o}, Deferred{Reason: o.Reason, After: o.After, Uncounted: bits&4 != 0},
-			Parked{Wait{Ticket: ID{7}, Silence: time.Duration(after)}}, Delivered{Ticket: ID{7 * bits & 1}, Outcome: o, Retryable: bits&8 != 0},
+			Parked{Wait{Ticket: ID{7}, Silence: time.Duration(after)}}, Delivered{Ticket: ID{7 * (bits >> 4 & 1)}, Outcome: o, Retryable: bits&8 != 0},
 			Progressed{ID{7}}, LeaseOver{}, WaitOver{}, DeadlineOver{}, CancelAsked{reason}, RedriveAsked{}, nil}
 		ev := evs[int(event)%len(evs)]
 		var p Policy // bits choose from nonsense, the default and the smallest

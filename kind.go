@@ -205,10 +205,11 @@ func (n New) checkTimes(now time.Time) error {
 	var faults []error
 	ahead := n.Delay
 	if !n.Due.IsZero() {
-		ahead = n.Due.Sub(now) // saturates, so the year 10000 is "too far", never "now"
+		ahead = n.Due.Sub(now) // saturates
 	}
-	if ahead > MaxAhead {
-		faults = append(faults, &InvalidError{"due", "is more than 10 years ahead; check the unit"})
+	// Beyond these years time.Time itself wraps: its largest values look past.
+	if y := n.Due.UTC().Year(); ahead > MaxAhead || y < 1 || y > 9999 {
+		faults = append(faults, &InvalidError{"due", "is more than 10 years ahead, or no year from 1 to 9999; check the unit"})
 	}
 	if n.Due.IsZero() && n.Delay < 0 {
 		faults = append(faults, &InvalidError{"delay", "is negative: want 0 or more"})

@@ -23,7 +23,10 @@ func (s *Store) Claim(ctx context.Context, r settle.ClaimReq) (out settle.Claime
 		out = c.out
 		return err
 	})
-	return out, err
+	if err != nil {
+		return settle.ClaimedJobs{}, err
+	}
+	return out, nil
 }
 
 // claim is one claim under way.

@@ -86,6 +86,8 @@ func (d direct) bind(query string, args []any) (s *zs.Stmt, err error) {
 			s.BindText(i+1, v)
 		case bool:
 			s.BindBool(i+1, v)
+		case float64:
+			s.BindFloat(i+1, v)
 		case []byte:
 			if v == nil {
 				s.BindNull(i + 1)

@@ -22,9 +22,9 @@ func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.P
 			until int64
 			on    bool
 		}{
-			{`state = 3 and state <> 4 and at <= ?`, t.now - ceilMicro(k.Succeeded), true},
-			{`state = 5 and state <> 4 and at <= ?`, t.now - ceilMicro(k.Cancelled), true},
-			{`state = 4 and at <= ?`, t.now - ceilMicro(k.Dead), k.Dead > 0},
+			{`e.state = 3 and e.state <> 4 and e.at <= ?`, t.now - ceilMicro(k.Succeeded), true},
+			{`e.state = 5 and e.state <> 4 and e.at <= ?`, t.now - ceilMicro(k.Cancelled), true},
+			{`e.state = 4 and e.at <= ?`, t.now - ceilMicro(k.Dead), k.Dead > 0},
 		} {
 			if !part.on || p.Removed >= limit {
 				continue
@@ -54,7 +54,7 @@ func (t *tx) prunable(where string, until int64, limit int) (rows []int64, err e
 	if err != nil {
 		return nil, err
 	}
-	query := `select e.n from ended e where ` + where + ` order by at limit ?`
+	query := `select e.n from ended e where ` + where + ` order by e.at limit ?`
 	args := []any{until, limit}
 	if kept > 0 { // only then the body is read
 		query = `select e.n from ended e join body b using (n) join queue q on q.id = b.queue
@@ -87,13 +87,14 @@ func (t *tx) remove(rows []int64) error {
 // Remove removes ended jobs by id.
 func (s *Store) Remove(ctx context.Context, ids []settle.ID) (removed int, err error) {
 	err = s.write(ctx, "remove", func(t *tx) error {
-		var rows []int64
+		rows, seen := []int64(nil), map[int64]bool{0: true}
 		for _, id := range ids {
 			n, err := number(t, `select e.n from ended e join body b using (n) where b.id = ?`, id[:])
 			if err != nil {
 				return err
 			}
-			if n > 0 {
+			if !seen[n] {
+				seen[n] = true
 				rows = append(rows, n)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/settle-go/settle"
 )
@@ -67,8 +68,14 @@ func (s *Store) waiting(c conn, j *settle.Job, n int64, doc []byte) error {
 	return err
 }
 
-// policies are few and decoded once.
-var policies sync.Map // stored form → settle.Policy
+// policies are few and decoded once; jobs with deadlines of their own have
+// policies of their own, so at the limit all are forgotten.
+var (
+	policies sync.Map // stored form → settle.Policy
+	known    atomic.Int64
+)
+
+const maxPolicies = 4096
 
 func (s *Store) policy(stored []byte, p *settle.Policy) error {
 	if v, ok := policies.Load(string(stored)); ok {
@@ -77,6 +84,10 @@ func (s *Store) policy(stored []byte, p *settle.Policy) error {
 	}
 	if err := p.UnmarshalBinary(stored); err != nil {
 		return err
+	}
+	if known.Add(1) > maxPolicies {
+		policies.Clear()
+		known.Store(1)
 	}
 	policies.Store(string(stored), *p)
 	return nil

@@ -47,16 +47,17 @@ func (r *room) checkJobs(t *tx, jobs int) error {
 		if err != nil {
 			return err
 		}
-		r.jobs, r.counted, r.cost = int(n), time.Now(), time.Since(began)
+		r.jobs, r.counted, r.cost = int(n)-t.jobs, time.Now(), time.Since(began)
 	}
-	if r.jobs+jobs > limit {
-		return fmt.Errorf("%w: %d live jobs, the limit is %d; wait until some have ended, or raise the limit", settle.ErrFull, r.jobs, limit)
+	if have := r.jobs + t.jobs; have+jobs > limit {
+		return fmt.Errorf("%w: %d live jobs, the limit is %d; wait until some have ended, or raise the limit", settle.ErrFull, have, limit)
 	}
 	return nil
 }
 
-// added keeps the count, once the transaction is committed.
+// added keeps the count: the transaction's own, and ours once it is committed.
 func (r *room) added(t *tx, n int) {
+	t.jobs += n
 	t.after = append(t.after, func() {
 		r.mu.Lock()
 		r.jobs += n
@@ -94,7 +95,7 @@ func (r *room) checkBytes(t *tx, bytes int64) error {
 // first, counted; dead ones and those of an unfinished run never.
 func (t *tx) makeRoom() (removed int, err error) {
 	const step = 500
-	rows, err := t.prunable(`state <> 4 and at <= ?`, t.now, step)
+	rows, err := t.prunable(`e.state <> 4 and e.at <= ?`, t.now, step)
 	if err != nil {
 		return 0, err
 	}

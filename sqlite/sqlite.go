@@ -124,11 +124,11 @@ func Open(path string, config ...Config) (*Store, error) {
 	if err != nil {
 		return nil, refuse(path, err)
 	}
-	s.w = &writer{s: s, c: c, turn: make(chan struct{}, 1)}
+	s.w = &writer{s: s, c: c, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	if err := s.start(path); err != nil {
 		return nil, errors.Join(err, c.c.Close())
 	}
-	s.reads = newPool(abs, s.cfg)
+	s.reads = newPool(abs, s.cfg, s.w.gone)
 	return s, nil
 }
 
@@ -141,10 +141,24 @@ func single(config []Config) error {
 
 // start checks what the file holds and migrates it.
 func (s *Store) start(path string) error {
-	if err := migrate(s.w, s.cfg.NoMigrate, path); err != nil {
-		return refuse(path, err)
+	err := migrate(s.w, s.cfg.NoMigrate, path)
+	if err == nil {
+		err = writable(s.w.c)
 	}
-	return nil
+	return refuse(path, err)
+}
+
+// writable finds out about files that could be opened for reading only. One
+// that somebody writes to at this moment can be written.
+func writable(d direct) error {
+	_, err := d.exec("begin immediate")
+	if err == nil {
+		_, err = d.exec("rollback")
+	}
+	if busy(err) {
+		return nil
+	}
+	return err
 }
 
 // openConn opens one connection with our settings, and reads back those on
@@ -189,10 +203,11 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
 		s.closed.Store(true)
+		close(s.w.gone)
 		s.w.turn <- struct{}{} // for good
 		s.w.mu.Lock()
 		for _, c := range s.w.todo {
-			c.done <- settle.ErrClosed
+			c.answer(settle.ErrClosed)
 		}
 		s.w.todo = nil
 		s.w.mu.Unlock()
@@ -223,13 +238,14 @@ type pool struct {
 	path string
 	cfg  Config
 	free chan direct
-	all  chan struct{}
+	all  chan struct{} // a token for each connection
+	gone <-chan struct{}
 }
 
 const maxReaders = 4
 
-func newPool(path string, cfg Config) *pool {
-	return &pool{path: path, cfg: cfg, free: make(chan direct, maxReaders), all: make(chan struct{}, maxReaders)}
+func newPool(path string, cfg Config, gone <-chan struct{}) *pool {
+	return &pool{path: path, cfg: cfg, gone: gone, free: make(chan direct, maxReaders), all: make(chan struct{}, maxReaders)}
 }
 
 func (p *pool) get(ctx context.Context) (direct, error) {
@@ -251,6 +267,8 @@ func (p *pool) get(ctx context.Context) (direct, error) {
 			return c, err
 		}
 		return c, nil
+	case <-p.gone:
+		return direct{}, settle.ErrClosed
 	case <-ctx.Done():
 		return direct{}, context.Cause(ctx)
 	}
@@ -258,17 +276,14 @@ func (p *pool) get(ctx context.Context) (direct, error) {
 
 func (p *pool) close() error {
 	var faults []error
-	for {
+	for range maxReaders { // each place is empty, or its connection comes back
 		select {
 		case c := <-p.free:
 			faults = append(faults, c.c.Close())
-			<-p.all
-		case p.all <- struct{}{}: // no reader is out, none can be opened any more
-			if len(p.all) == maxReaders {
-				return errors.Join(faults...)
-			}
+		case p.all <- struct{}{}:
 		}
 	}
+	return errors.Join(faults...)
 }
 
 // read runs fn on one snapshot of the data. No read stays open after it.
@@ -280,21 +295,27 @@ func (s *Store) read(ctx context.Context, what string, fn func(c conn, now int64
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, translate(err))
 	}
-	d.c.SetInterrupt(ctx.Done())
-	if _, err = d.exec("begin"); err == nil {
-		err = fn(d, s.now())
-	}
-	d.c.SetInterrupt(nil) // first: while it is closed even a rollback fails
-	if !d.c.AutocommitEnabled() {
-		_, end := d.exec("rollback")
-		err = errors.Join(err, end)
-	}
-	s.reads.free <- d
-	if ctx.Err() != nil && err != nil {
+	if err = s.snapshot(ctx, d, fn); ctx.Err() != nil && err != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, translate(err))
 	}
 	return nil
+}
+
+func (s *Store) snapshot(ctx context.Context, d direct, fn func(c conn, now int64) error) (err error) {
+	defer func() { // also if fn panics
+		d.c.SetInterrupt(nil) // first: while it is closed even a rollback fails
+		if !d.c.AutocommitEnabled() {
+			_, end := d.exec("rollback")
+			err = errors.Join(err, end)
+		}
+		s.reads.free <- d
+	}()
+	d.c.SetInterrupt(ctx.Done())
+	if _, err := d.exec("begin"); err != nil {
+		return err
+	}
+	return fn(d, s.now())
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	modernc "modernc.org/sqlite" // shares its copy of SQLite with our direct driver
 
@@ -42,13 +43,7 @@ func (s *Store) InTx(ctx context.Context, fn func(tx *sql.Tx) error) error {
 }
 
 func (s *Store) inTx(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
-	db, err := s.user.open(s)
-	if err != nil {
-		return err
-	}
-	// The transaction does not end with ctx: the driver would then roll back
-	// while fn believes that it is inside. Statements still see ctx.
-	begun, err := db.BeginTx(context.WithoutCancel(ctx), nil)
+	begun, err := s.user.begin(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -65,6 +60,9 @@ func (s *Store) inTx(ctx context.Context, fn func(tx *sql.Tx) error) (err error)
 	}()
 	if err := fn(begun); err != nil {
 		return err
+	}
+	if t.broken != nil {
+		return t.broken
 	}
 	if err := begun.Commit(); err != nil {
 		return err
@@ -84,17 +82,51 @@ func (s *Store) EnqueueTx(ctx context.Context, tx *sql.Tx, jobs ...settle.New) (
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", context.Cause(ctx))
 	}
-	out, err := t.insert(jobs)
-	for full := (*noBytes)(nil); errors.As(err, &full); {
-		if removed, more := t.makeRoom(); more != nil || removed == 0 {
-			break
-		}
+	var out []settle.Inserted
+	err = t.whole(func() (err error) {
 		out, err = t.insert(jobs)
-	}
+		for full := (*noBytes)(nil); errors.As(err, &full); {
+			if removed, more := t.makeRoom(); more != nil || removed == 0 {
+				break
+			}
+			out, err = t.insert(jobs)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("enqueue: %w", translate(err))
 	}
 	return out, nil
+}
+
+// whole undoes what fn has written if it ends with an error, so that a caller
+// who commits all the same commits no half of it. If that is impossible (a full
+// disk can end the transaction by itself) nothing more may be written.
+func (t *tx) whole(fn func() error) error {
+	if t.broken != nil {
+		return t.broken
+	}
+	c := t.conn
+	if f, ok := c.(foreign); ok {
+		c = foreign{context.WithoutCancel(f.ctx), f.tx}
+	}
+	if _, err := c.exec("savepoint settle_part"); err != nil {
+		return err
+	}
+	jobs, hooks := t.jobs, len(t.after)
+	err := fn()
+	if err != nil {
+		t.jobs, t.after = jobs, t.after[:hooks]
+		_, t.broken = c.exec("rollback to settle_part")
+	}
+	if t.broken == nil {
+		_, t.broken = c.exec("release settle_part")
+	}
+	if t.broken != nil {
+		t.broken = fmt.Errorf("the transaction was rolled back by an earlier error: %w", errors.Join(err, t.broken))
+		return t.broken
+	}
+	return err
 }
 
 // JobsTx lists one page of jobs as the caller's transaction sees them, its own
@@ -134,7 +166,11 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, job settle.ClaimedJo
 	}
 	m := settle.Decide(job.Snapshot, settle.Settled{Outcome: settle.Outcome{Verdict: settle.VerdictOK, Output: raw}}, job.Policy, 0)
 	m.Fence.Handle = job.Handle
-	said, err := t.apply(&m)
+	var said settle.Applied
+	err = t.whole(func() (err error) {
+		said, err = t.apply(&m)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("complete: %w", translate(err))
 	}
@@ -165,7 +201,29 @@ func (u *userDB) set(begun *sql.Tx, t *tx) {
 	u.tx, u.t = begun, t
 }
 
-// driver is private: programs register what they like under "sqlite".
+// begin opens the caller's transaction. Other processes are waited for like in
+// [writer.begin]. It does not end with ctx: the driver would then roll back
+// while fn believes that it is inside. Statements still see ctx.
+func (u *userDB) begin(ctx context.Context, s *Store) (*sql.Tx, error) {
+	db, err := u.open(s)
+	if err != nil {
+		return nil, err
+	}
+	for waited := time.Duration(0); ; waited += busyRetry {
+		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
+		switch {
+		case !busy(err):
+			return tx, err
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case waited > busyLimit:
+			return nil, fmt.Errorf("another process has locked the database for %s: %w", busyLimit, err)
+		}
+		time.Sleep(busyRetry)
+	}
+}
+
+// privateDriver is ours alone: programs register what they like under "sqlite".
 var privateDriver modernc.Driver
 
 func (u *userDB) open(s *Store) (*sql.DB, error) {
@@ -178,7 +236,7 @@ func (u *userDB) open(s *Store) (*sql.DB, error) {
 	if s.cfg.Synchronous == Normal {
 		level = "normal"
 	}
-	c := connector{fileURI(s.path) + "?_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=foreign_keys(1)&_pragma=synchronous(" + level + ")"}
+	c := connector{fileURI(s.path) + "?_txlock=immediate&_pragma=busy_timeout(0)&_pragma=foreign_keys(1)&_pragma=synchronous(" + level + ")"}
 	u.db = sql.OpenDB(c)
 	u.db.SetMaxOpenConns(1)
 	return u.db, nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +33,7 @@ type writer struct {
 	s    *Store
 	c    direct
 	turn chan struct{} // one token: who has it may use c
+	gone chan struct{} // closed when the store is
 	mu   sync.Mutex
 	todo []*call
 	busy time.Time // since when commits follow each other without a pause
@@ -40,7 +43,45 @@ type writer struct {
 // call is one caller's part of a transaction.
 type call struct {
 	run  func(*tx) error
-	done chan error
+	done chan answer
+}
+
+// answer is what a call came to.
+type answer struct {
+	err   error
+	panic *panicked
+}
+
+// panicked carries a panic from the goroutine that led to the one that called.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n\n%s", p.value, p.stack) }
+
+// thrown is the error, or the panic, in the caller's own goroutine.
+func (a answer) thrown() error {
+	if a.panic != nil {
+		panic(a.panic)
+	}
+	return a.err
+}
+
+func (c *call) answer(err error) {
+	var p *panicked
+	errors.As(err, &p)
+	c.done <- answer{err, p}
+}
+
+// try runs the call's part.
+func (c *call) try(t *tx) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v, debug.Stack()}
+		}
+	}()
+	return c.run(t)
 }
 
 // tx is one transaction under way, on our connection or the caller's.
@@ -49,6 +90,8 @@ type tx struct {
 	s      *Store
 	now    int64    // µs; one reading a transaction
 	writes int      // rows changed so far
+	jobs   int      // live jobs that it adds so far
+	broken error    // the caller's transaction is lost
 	after  []func() // once it is committed
 	nudge  hints    // told once it is committed
 }
@@ -66,7 +109,7 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	c := &call{fn, make(chan error, 1)}
+	c := &call{fn, make(chan answer, 1)}
 	w.mu.Lock()
 	if w.s.closed.Load() { // Close answers what was appended before it
 		w.mu.Unlock()
@@ -74,6 +117,11 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	}
 	w.todo = append(w.todo, c)
 	w.mu.Unlock()
+	return w.wait(ctx, c).thrown()
+}
+
+// wait is until the call has been answered, by somebody who leads or by itself.
+func (w *writer) wait(ctx context.Context, c *call) answer {
 	select {
 	case w.turn <- struct{}{}:
 		w.lead(c)
@@ -83,30 +131,47 @@ func (w *writer) do(ctx context.Context, fn func(*tx) error) error {
 	limit := time.NewTimer(turnLimit)
 	defer limit.Stop()
 	select {
-	case err := <-c.done:
-		return err
+	case a := <-c.done:
+		return a
 	case w.turn <- struct{}{}:
 		w.lead(c)
 		return <-c.done
 	case <-ctx.Done():
 		return w.giveUp(c, context.Cause(ctx))
 	case <-limit.C:
-		return w.giveUp(c, fmt.Errorf("the writer was held for %s: is another call of this store made inside InTx?", turnLimit))
+		return w.giveUp(c, held())
 	}
 }
 
+func held() error {
+	return fmt.Errorf("the writer was held for %s: is another call of this store made inside InTx?", turnLimit)
+}
+
 // giveUp takes a call back, unless it has been begun: then its answer counts.
-func (w *writer) giveUp(c *call, cause error) error {
-	w.mu.Lock()
-	for i, t := range w.todo {
-		if t == c {
-			w.todo = append(w.todo[:i], w.todo[i+1:]...)
-			w.mu.Unlock()
-			return cause
-		}
+func (w *writer) giveUp(c *call, cause error) answer {
+	if w.takeBack(c) {
+		return answer{err: cause}
 	}
-	w.mu.Unlock()
-	return <-c.done
+	select {
+	case a := <-c.done:
+		return a
+	case w.turn <- struct{}{}: // it was put back because it did not fit
+		defer func() { <-w.turn }()
+		if w.takeBack(c) {
+			return answer{err: cause}
+		}
+		return <-c.done
+	}
+}
+
+func (w *writer) takeBack(c *call) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.Index(w.todo, c)
+	if i >= 0 {
+		w.todo = slices.Delete(w.todo, i, i+1)
+	}
+	return i >= 0
 }
 
 // lead runs what has gathered, until the leader's own call is among it, and
@@ -115,8 +180,8 @@ func (w *writer) lead(own *call) {
 	defer func() { <-w.turn }()
 	for {
 		select {
-		case err := <-own.done:
-			own.done <- err
+		case a := <-own.done:
+			own.done <- a
 			return
 		default:
 		}
@@ -141,11 +206,11 @@ func (w *writer) commit(batch []*call) (rest []*call) {
 	switch {
 	case err == nil:
 	case n == 1:
-		batch[0].done <- err
+		batch[0].answer(err)
 	default:
 		for _, c := range batch[:n] {
 			if _, err := w.attempt([]*call{c}); err != nil {
-				c.done <- err
+				c.answer(err)
 			}
 		}
 	}
@@ -158,7 +223,7 @@ func (w *writer) commit(batch []*call) (rest []*call) {
 func (w *writer) attempt(batch []*call) (n int, err error) {
 	if err := w.begin(); err != nil {
 		for _, c := range batch {
-			c.done <- err
+			c.answer(err)
 		}
 		return len(batch), nil
 	}
@@ -168,7 +233,7 @@ func (w *writer) attempt(batch []*call) (n int, err error) {
 	for _, c := range batch {
 		n++
 		before, hooks := t.writes, len(t.after)
-		err := c.run(t)
+		err := c.try(t)
 		if err != nil && (t.writes > before || w.c.c.AutocommitEnabled()) {
 			return n, errors.Join(err, w.rollback())
 		}
@@ -182,10 +247,12 @@ func (w *writer) attempt(batch []*call) (n int, err error) {
 	if _, err := w.c.exec("commit"); err != nil {
 		return n, errors.Join(translate(err), w.rollback())
 	}
+	defer func() { // also if a hook panics
+		for i, err := range answers {
+			batch[i].answer(err)
+		}
+	}()
 	t.committed()
-	for i, err := range answers {
-		batch[i].done <- err
-	}
 	return n, nil
 }
 
@@ -246,10 +313,12 @@ func (w *writer) alone(ctx context.Context, fn func() error) error {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
 		return fn()
+	case <-w.gone:
+		return settle.ErrClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-limit.C:
-		return fmt.Errorf("the writer was held for %s", turnLimit)
+		return held()
 	}
 }
 

@@ -1,0 +1,43 @@
+# Everything that is done to this repository by command. CI calls nothing else.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+
+TIMEOUT  ?= 9m
+FUZZTIME ?= 30s
+TOOL     := go tool -modfile=internal/tools/tools.mod
+
+.PHONY: help setup test lint fuzz docs build
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: ## install what the tests need beside Go: a C compiler for the race detector, ps
+	@tools/setup.sh
+
+test: setup ## run all tests with the race detector
+	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) ./...
+
+lint: ## check format, vet, staticcheck, the build without cgo, the rules of internal/lint
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (gofmt -w .):"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	CGO_ENABLED=0 go build -buildvcs=false -o /dev/null ./...
+	go test ./internal/lint ./internal/tools/...
+
+fuzz: ## fuzz every decoder, FUZZTIME (30s) each
+	@grep -rl --include='*_test.go' --exclude-dir=bench '^func Fuzz' . | sort | while read -r file; do \
+		grep -oE '^func Fuzz\w+' "$$file" | while read -r _ name; do \
+			echo "== $$name ($${file#./})"; \
+			go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" < /dev/null; \
+		done; \
+	done
+
+docs: ## write the generated pages and tables anew
+	go run ./internal/tools/defaults
+	go test . -run '^TestTableOfArrows$$' -update
+
+build: ## build bin/settle, static
+	CGO_ENABLED=0 go build -trimpath -o bin/settle ./cmd/settle

@@ -1,0 +1,377 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	zs "zombiezen.com/go/sqlite"
+
+	"github.com/settle-go/settle"
+)
+
+// ours are the tables that are saved by rules of their own, in this order: a
+// job's payload before its state, history before what is made of lost states.
+var ours = []string{"queue", "body", "ended", "live", "attempt", "step", "inbox", "hold", "tally"}
+
+// salvage carries what is readable of an image into a new database.
+type salvage struct {
+	im      *image
+	to      direct
+	now     int64
+	tables  map[string]*table
+	orphans []uint32 // pages with rows to which no readable page leads
+	stale   bool     // among them may be old pages that had been given back
+	maxRow  int64    // highest row id of a job, readable or not
+	queues  map[int64]bool
+	report  *Report
+	objects []object // of the damaged schema, as far as it can be read
+}
+
+// object is a row of the schema.
+type object struct {
+	kind, name, table, sql string
+	root                   uint32
+}
+
+// save fills the new database.
+func (s *salvage) save(ctx context.Context) error {
+	if err := s.survey(); err != nil {
+		return err
+	}
+	for _, name := range ours {
+		if err := s.table(ctx, s.tables[name]); err != nil {
+			return fmt.Errorf("save %s: %w", name, err)
+		}
+	}
+	for _, step := range []func(context.Context) error{s.stateless, s.sequence, s.others} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// survey finds the pages of every table. Where the damaged schema does not name
+// one of ours, its root is looked for where a new database has it.
+func (s *salvage) survey() error {
+	roots, err := s.roots()
+	if err != nil {
+		return err
+	}
+	seen := map[uint32]bool{}
+	s.schema(seen)
+	if err := s.version(); err != nil {
+		return err
+	}
+	for _, o := range s.objects {
+		if _, known := roots[o.name]; known && o.kind == "table" {
+			roots[o.name] = o.root
+		}
+	}
+	s.tables = map[string]*table{}
+	for _, name := range ours {
+		t, err := describe(s.to, name)
+		if err != nil {
+			return err
+		}
+		t.pages, t.bad = s.im.tree(roots[name], seen, t.rowless)
+		s.tables[name] = t
+	}
+	for _, o := range s.objects { // other tables, and all indexes: no orphans
+		if kind, ok := s.im.kind(o.root); ok && !seen[o.root] {
+			s.im.tree(o.root, seen, kind == indexInner || kind == indexLeaf)
+		}
+	}
+	free, whole := s.im.freePages()
+	s.stale = !whole
+	for n := uint32(2); n <= s.im.pages; n++ {
+		if kind, ok := s.im.kind(n); ok && !seen[n] && !free[n] && (kind == tableLeaf || kind == indexLeaf || kind == indexInner) {
+			s.orphans = append(s.orphans, n)
+		}
+	}
+	return nil
+}
+
+// schema reads what the damaged file says of itself.
+func (s *salvage) schema(seen map[uint32]bool) {
+	pages, _ := s.im.tree(1, seen, false)
+	for _, n := range pages {
+		_ = s.im.rows(n, func(_ int64, v []any) error {
+			if len(v) < 5 {
+				return nil
+			}
+			root, _ := v[3].(int64)
+			o := object{root: uint32(max(0, min(root, int64(s.im.pages))))}
+			o.kind, _ = v[0].(string)
+			o.name, _ = v[1].(string)
+			o.table, _ = v[2].(string)
+			o.sql, _ = v[4].(string)
+			s.objects = append(s.objects, o)
+			return nil
+		})
+	}
+}
+
+// version refuses what a newer program has written: columns would be lost.
+func (s *salvage) version() error {
+	newest := int64(SchemaVersion())
+	for _, o := range s.objects {
+		if o.name != "schema_version" || o.kind != "table" {
+			continue
+		}
+		err := s.values(o.root, func(v []any) error {
+			if have, _ := v[1].(int64); len(v) == 3 && have > newest {
+				return refusal(s.report.Path, fmt.Sprintf("has schema %d, this program knows %d", have, newest),
+					"install a newer settle, then settle repair --db "+s.report.Path, nil)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values calls each for the readable records of at least two values.
+func (s *salvage) values(root uint32, each func(v []any) error) error {
+	pages, _ := s.im.tree(root, map[uint32]bool{}, false)
+	for _, n := range pages {
+		if err := s.im.rows(n, func(_ int64, v []any) error {
+			if len(v) < 2 {
+				return nil
+			}
+			return each(v)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roots are the roots of our tables in a new database.
+func (s *salvage) roots() (map[string]uint32, error) {
+	roots := map[string]uint32{}
+	err := s.to.query(`select name, rootpage from sqlite_schema where type = 'table'`, func(r row) error {
+		if slices.Contains(ours, r.text(0)) {
+			roots[r.text(0)] = uint32(r.int(1))
+		}
+		return nil
+	})
+	return roots, err
+}
+
+// perCommit is how many pages of rows one transaction saves.
+const perCommit = 200
+
+// table saves one of our tables: first the pages that belong to it, then those
+// that nothing leads to any more.
+func (s *salvage) table(ctx context.Context, t *table) error {
+	count := Saved{Table: t.name, Pages: t.bad}
+	err := s.pages(ctx, t.pages, func(row int64, values []any) error {
+		if !t.fits(values) {
+			s.seen(t, row)
+			count.Lost++
+			return nil
+		}
+		return s.keep(t, t.named(row, values), len(values), &count, false)
+	})
+	_, ourOwn := menders[t.name]
+	if err == nil && ourOwn && !(t.name == "live" && s.stale) { // a stale row would run again
+		err = s.pages(ctx, s.orphans, func(row int64, values []any) error {
+			if !t.fits(values) || len(values) != len(t.order) || t.rowless != (row == 0) {
+				return nil
+			}
+			return s.keep(t, t.named(row, values), len(values), &count, true)
+		})
+	}
+	s.report.Tables = append(s.report.Tables, count)
+	return err
+}
+
+// pages calls each for the rows of pages, some of them in one transaction.
+func (s *salvage) pages(ctx context.Context, pages []uint32, each func(int64, []any) error) error {
+	for part := range slices.Chunk(pages, perCommit) {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.together(func() error {
+			for _, n := range part {
+				if err := s.im.rows(n, each); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *salvage) together(fn func() error) error {
+	if _, err := s.to.exec("begin immediate"); err != nil {
+		return err
+	}
+	if err := fn(); err != nil {
+		return err // the new database is thrown away
+	}
+	_, err := s.to.exec("commit")
+	return err
+}
+
+// keep stores one row, if it makes sense.
+func (s *salvage) keep(t *table, r named, n int, count *Saved, orphan bool) error {
+	say := good
+	if mend, ok := menders[t.name]; ok {
+		var err error
+		if say, err = mend(s, r, orphan); err != nil {
+			return err
+		}
+	}
+	s.seen(t, r.int("n"))
+	if say == good {
+		query, args := t.insert(r, n)
+		_, err := s.to.exec(query, args...)
+		switch zs.ErrCode(err).ToPrimary() {
+		case zs.ResultOK:
+		case zs.ResultConstraint, zs.ResultMismatch, zs.ResultTooBig:
+			say = bad // it is there already, or its values are damaged
+		default:
+			return err
+		}
+	}
+	switch {
+	case say == good:
+		count.Kept++
+	case say == bad && !orphan: // orphans are old copies more often than not
+		count.Lost++
+	}
+	return nil
+}
+
+// seen remembers that a row id was in use, also if the row is lost.
+func (s *salvage) seen(t *table, row int64) {
+	switch t.name {
+	case "body", "live", "ended":
+		if row < 1<<53 {
+			s.maxRow = max(s.maxRow, row)
+		}
+	}
+}
+
+// lostState is what a person reads of a job whose state could not be saved.
+const lostState = "its state was lost in a damaged file (settle repair): it may have run; redrive it or drop it"
+
+// stateless stores jobs that have a payload and no state as dead: nothing vanishes.
+func (s *salvage) stateless(ctx context.Context) error {
+	for {
+		var rows []int64
+		if err := s.to.query(`select n from body b where not exists (select 1 from live where n = b.n)
+			and not exists (select 1 from ended where n = b.n) limit 1000`,
+			func(r row) error { rows = append(rows, r.int(0)); return nil }); err != nil || len(rows) == 0 {
+			return err
+		}
+		if err := s.together(func() error {
+			for _, n := range rows {
+				if err := s.bury(n); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		s.report.Stateless += len(rows)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// bury ends one job as dead after its last known attempt.
+func (s *salvage) bury(n int64) error {
+	last, err := number(s.to, `select coalesce(max(k), 0) from attempt where n = ?`, n)
+	if err != nil {
+		return err
+	}
+	if _, err := s.to.exec(`insert into ended (n, at, state, reason, since, attempt, excused, deferred, crashed, tries, redrives, base, worker, stream, lane)
+		select n, ?, 4, ?, at, ?, 0, 0, 0, ?, 0, 0, 0, null, null from body where n = ?`,
+		s.now, string(settle.EndTerminal), last+1, last+1, n); err != nil {
+		return err
+	}
+	if j, err := s.job(n); err != nil {
+		return err
+	} else if j.gated { // no verdict of the far end is known: it counts for the gate
+		if _, err := s.to.exec(`update ended set stream = ?, lane = ? where n = ?`, j.stream, j.lane, n); err != nil {
+			return err
+		}
+	}
+	_, err = s.to.exec(`insert into attempt (n, k, reason, error, worker, at) values (?, ?, ?, ?, 0, ?)`,
+		n, last+1, string(settle.AttemptError), lostState, s.now)
+	return err
+}
+
+// sequence sees to it that no row id of a lost job is given out again.
+func (s *salvage) sequence(context.Context) error {
+	for _, o := range s.objects {
+		if o.name != "sqlite_sequence" {
+			continue
+		}
+		_ = s.values(o.root, func(v []any) error {
+			if row, _ := v[1].(int64); v[0] == "body" {
+				s.seen(s.tables["body"], row)
+			}
+			return nil
+		})
+	}
+	_, err := s.to.exec(`delete from sqlite_sequence where name = 'body'`)
+	if err == nil {
+		_, err = s.to.exec(`insert into sqlite_sequence (name, seq) values ('body', ?)`, s.maxRow)
+	}
+	return err
+}
+
+// others copies tables that a program keeps beside ours.
+func (s *salvage) others(ctx context.Context) error {
+	var later []string // indexes, views and triggers: once the rows are there
+	for _, o := range s.objects {
+		switch {
+		case o.sql == "" || slices.Contains(ours, o.table) || o.name == "schema_version" || strings.HasPrefix(o.name, "sqlite_"):
+		case o.kind == "table" && o.root > 0:
+			if err := s.other(ctx, o); err != nil {
+				return fmt.Errorf("save %s: %w", o.name, err)
+			}
+		default:
+			later = append(later, o.sql)
+		}
+	}
+	for _, sql := range later {
+		s.make(sql)
+	}
+	return nil
+}
+
+// make runs a statement of the damaged schema.
+func (s *salvage) make(sql string) bool {
+	_, err := s.to.exec(sql)
+	if err != nil {
+		first, _, _ := strings.Cut(sql, "\n")
+		s.report.Problems = append(s.report.Problems, fmt.Sprintf("not made again: %.80s: %v", first, err))
+	}
+	return err == nil
+}
+
+func (s *salvage) other(ctx context.Context, o object) error {
+	if !s.make(o.sql) {
+		return nil
+	}
+	t, err := describe(s.to, o.name)
+	if err != nil {
+		return err
+	}
+	t.pages, t.bad = s.im.tree(o.root, map[uint32]bool{}, t.rowless)
+	return s.table(ctx, t)
+}

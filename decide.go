@@ -24,6 +24,7 @@ type (
 		// After is when it is due again: at least 1 s, except at shutdown.
 		After time.Duration
 		Error string // safe text; may be empty
+		Node  string // the machine that could not take it, if any
 		// Uncounted deferrals are charged to the lane (outbox): neither the
 		// attempt, nor a deferral, nor a history row is counted.
 		Uncounted bool
@@ -213,7 +214,7 @@ func (d *decision) postpone(e Deferred) {
 	d.t.Excused++
 	if !e.Uncounted {
 		d.t.Deferred++
-		d.record(Outcome{Reason: e.Reason, Error: e.Error})
+		d.record(Outcome{Reason: e.Reason, Error: e.Error, Node: e.Node})
 	}
 	d.pend(delay)
 }
@@ -268,11 +269,14 @@ func (d *decision) crash() {
 
 func (d *decision) expire(why string) {
 	d.recordOpen(AttemptExpired, why)
+	d.t.Note = why
 	d.end(Dead, EndExpired)
 }
 
 func (d *decision) cancel(why string) {
-	d.recordOpen(AttemptCancelled, pick(why, "cancelled"))
+	why = pick(why, "cancelled")
+	d.recordOpen(AttemptCancelled, why)
+	d.t.Note = why
 	d.end(Cancelled, EndCancelled)
 }
 
@@ -331,6 +335,7 @@ func (d *decision) end(to State, why EndReason) {
 	}
 	in := Ended{Job: d.s.ID, Kind: d.s.Kind, Queue: d.s.Queue, Tenant: d.s.Tenant,
 		State: to, Reason: why, Attempt: d.t.Attempt}
+	in.Error = d.t.Note
 	if d.t.Record != nil {
 		in.Error = d.t.Record.Error
 	}
@@ -353,6 +358,7 @@ func (d *decision) recordStep(o Outcome) {
 	if w := d.s.Wait; w != nil {
 		d.t.Record.Step, d.t.Record.Ticket = w.Step, w.Ticket
 		d.t.Record.Node = pick(o.Node, w.Node)
+		d.t.Record.Retryable = w.Retryable
 	}
 }
 

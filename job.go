@@ -31,6 +31,7 @@ type Job struct {
 	EndedAt time.Time `json:"ended_at,omitzero"`
 
 	Reason  EndReason `json:"reason,omitempty"`
+	Note    string    `json:"note,omitempty"`          // why it ended, where no attempt says so
 	Worker  int64     `json:"worker,omitempty,string"` // who holds the lease; 0 = nobody
 	Batch   ID        `json:"batch,omitzero"`
 	Wait    *Wait     `json:"wait,omitempty"`
@@ -64,6 +65,8 @@ type Attempt struct {
 	Node   string        `json:"node,omitempty"`
 	Worker int64         `json:"worker,omitempty,string"`
 	At     time.Time     `json:"at"`
+	// Retryable is what the node said of the step's failure.
+	Retryable bool `json:"retryable,omitempty"`
 }
 
 // How long after its deadline a job may still be live: the sweep that ends it
@@ -84,12 +87,11 @@ func (j Job) Label() string {
 	if j.State != Pending {
 		return string(j.State)
 	}
-	last := j.lastAttempt()
 	switch {
 	case !j.Held.IsZero():
 		return "held"
-	case j.Due.After(j.Now) && last != nil && deferral(last.Reason):
-		return "deferred"
+	case j.Due.After(j.Now) && j.Deferred > 0 && j.Charged() == 0:
+		return "deferred" // from the counters alone, so that lists say the same
 	case j.Due.After(j.Now) && j.Attempt > j.Base:
 		return "retrying"
 	case j.Due.After(j.Now):
@@ -138,7 +140,7 @@ func (j Job) EndError() error {
 		return nil
 	}
 	a, _ := j.LastError()
-	return &EndError{Job: j.ID, State: j.State, Reason: j.Reason, Attempt: j.Attempt, Last: a.Reason, Message: a.Error}
+	return &EndError{Job: j.ID, State: j.State, Reason: j.Reason, Attempt: j.Attempt, Last: a.Reason, Message: pick(a.Error, j.Note)}
 }
 
 // Snapshot returns what Decide needs to know of the job.

@@ -8,12 +8,11 @@ import (
 
 func TestLabelsAreDerivedFromThePendingState(t *testing.T) {
 	later := noon.Add(time.Hour)
-	failed := []Attempt{{N: 1, Reason: AttemptError}}
 	for want, j := range map[string]Job{
 		"pending":   {State: Pending, Due: noon},
 		"scheduled": {State: Pending, Due: later},
-		"retrying":  {State: Pending, Due: later, Counters: Counters{Attempt: 1}, Attempts: failed},
-		"deferred":  {State: Pending, Due: later, Counters: Counters{Attempt: 1}, Attempts: append(failed, Attempt{N: 2, Reason: AttemptSnoozed})},
+		"retrying":  {State: Pending, Due: later, Counters: Counters{Attempt: 2, Excused: 1, Deferred: 1}},
+		"deferred":  {State: Pending, Due: later, Counters: Counters{Attempt: 2, Excused: 2, Deferred: 2}},
 		"held":      {State: Pending, Due: later, Held: later},
 		"running":   {State: Running, Held: later},
 		"dead":      {State: Dead},

@@ -64,6 +64,8 @@ type AttemptRecord struct {
 	Step   string
 	Ticket ID
 	Node   string
+	// Retryable is what the node said of the step's failure.
+	Retryable bool
 }
 
 // Fence is what must still be true of the row when a transition is applied.
@@ -111,6 +113,7 @@ type Transition struct {
 	Step   *StepResult    // result of a finished step, if any
 	End    EndReason      // when To is an end
 	Output []byte         // when To is Succeeded
+	Note   string         // why it ended, where no attempt says so: safe text
 	OnEnd  *New           // job to insert with the end, if any
 }
 
@@ -152,5 +155,7 @@ type Ended struct {
 	State   State     `json:"state"`
 	Reason  EndReason `json:"reason"`
 	Attempt int       `json:"attempt"`
-	Error   string    `json:"error,omitempty"`
+	// Error is the text of the attempt that this end closed, or why a waiting
+	// job was ended. Earlier attempts stand in the job: see Client.Get.
+	Error string `json:"error,omitempty"`
 }

@@ -75,11 +75,11 @@ func refusedByCheck(err error) bool {
 // end takes the row out of the hot table.
 func (t *tx) end(n int64, m *settle.Transition) (bool, error) {
 	r, err := t.exec(`insert into ended (n, at, state, reason, since, attempt, excused, deferred, crashed, tries, redrives, base,
-			worker, output, stream, lane)
-		select n, ?, ?, ?, since, ?, ?, ?, ?, tries, redrives, base, worker, ?,
+			worker, output, note, stream, lane)
+		select n, ?, ?, ?, since, ?, ?, ?, ?, tries, redrives, base, worker, ?, ?,
 			iif(gated and ?, stream, null), iif(gated and ?, lane, null)
 		from live where n = ? and attempt = ? and state = ? and (? = 0 or alarm = ?)`,
-		t.now, stateOf(m.To), string(m.End), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Output,
+		t.now, stateOf(m.To), string(m.End), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Output, null(m.Note),
 		unjudged(m), unjudged(m), n, m.Fence.Attempt, stateOf(m.Fence.State), m.Fence.Seen, m.Fence.Seen)
 	if err != nil || r.changes == 0 {
 		return false, err
@@ -194,8 +194,9 @@ func (t *tx) revive(n int64, m *settle.Transition) (settle.Applied, error) {
 func (t *tx) follow(n int64, m *settle.Transition) error {
 	var faults []error
 	if r := m.Record; r != nil {
-		_, err := t.exec(`insert or replace into attempt (n, k, reason, error, step, ticket, node, worker, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			n, m.Attempt, string(r.Reason), r.Error, null(r.Step), idOrNull(r.Ticket), null(r.Node), m.Fence.Worker, t.now)
+		_, err := t.exec(`insert or replace into attempt (n, k, reason, error, step, ticket, node, worker, at, retryable)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			n, m.Attempt, string(r.Reason), r.Error, null(r.Step), idOrNull(r.Ticket), null(r.Node), m.Fence.Worker, t.now, r.Retryable)
 		faults = append(faults, err)
 	}
 	if r := m.Step; r != nil {

@@ -14,10 +14,10 @@ import (
 const (
 	selectLive = `select l.n, b.id, b.at, b.queue, b.kind, b.tenant, b.key, b.policy, ` + counterCols + `, l.state, l.due, l.alarm, l.deadline,
 		l.since, l.suspect, l.worker, l.batch, l.wait, 0, '', null, 0,
-		(select max(until) from hold h where h.queue = b.queue and (h.whole = 1 or h.tenant = b.tenant)), b.input
+		(select max(until) from hold h where h.queue = b.queue and (h.whole = 1 or h.tenant = b.tenant)), b.input, null
 		from live l join body b using (n)`
 	selectEnded = `select l.n, b.id, b.at, b.queue, b.kind, b.tenant, b.key, b.policy, ` + counterCols + `, l.state, 0, 0, 0,
-		l.since, 0, l.worker, null, null, l.at, l.reason, l.output, l.acked, null, b.input
+		l.since, 0, l.worker, null, null, l.at, l.reason, l.output, l.acked, null, b.input, l.note
 		from ended l join body b using (n)`
 )
 
@@ -37,7 +37,7 @@ func (s *Store) liveJob(c conn, r row, now int64) (j settle.Job, err error) {
 	if until := r.int(28); until > now && j.State == settle.Pending {
 		j.Held = fromMicro(until)
 	}
-	j.Input = r.blob(29)
+	j.Input, j.Note = r.blob(29), r.text(30)
 	j.Now = fromMicro(now)
 	j.Fence.Attempt, j.Fence.State, j.Fence.Seen = j.Attempt, j.State, r.int(17)
 	if j.State.Live() {
@@ -121,9 +121,9 @@ func (s *Store) jobByID(c conn, id settle.ID, now int64) (j settle.Job, err erro
 	if j.Steps, err = readSteps(c, n); err != nil {
 		return j, err
 	}
-	err = c.query(`select k, reason, error, step, ticket, node, worker, at from attempt where n = ? order by k`, func(r row) error {
+	err = c.query(`select k, reason, error, step, ticket, node, worker, at, retryable from attempt where n = ? order by k`, func(r row) error {
 		j.Attempts = append(j.Attempts, settle.Attempt{N: int(r.int(0)), Reason: settle.AttemptReason(r.text(1)), Error: r.text(2),
-			Step: r.text(3), Ticket: idAt(r, 4), Node: r.text(5), Worker: r.int(6), At: fromMicro(r.int(7))})
+			Step: r.text(3), Ticket: idAt(r, 4), Node: r.text(5), Worker: r.int(6), At: fromMicro(r.int(7)), Retryable: r.int(8) == 1})
 		return nil
 	}, n)
 	return j, err

@@ -13,9 +13,9 @@ import (
 // nobody else can have it.
 type inspection struct {
 	path      string
-	c         *zs.Conn // nil = SQLite was not asked, or could not answer
-	raw       *os.File // holds the lock where SQLite cannot
-	images    []*image // closed last: closing a file drops a process's locks on it
+	c         *zs.Conn // nil = SQLite was not asked. Never closed before the file is moved: it would write the log into it
+	raw       *os.File // closed after c: closing a file drops a process's locks on it
+	images    []*image // likewise
 	faults    []string
 	reindexed bool
 }
@@ -25,9 +25,12 @@ type inspection struct {
 func inspect(ctx context.Context, shown, path string) (*inspection, error) {
 	in := &inspection{path: path}
 	damaged := emptied(path)
+	if err := in.probe(shown, damaged != nil); err != nil {
+		return nil, err
+	}
 	if damaged != nil {
 		in.faults = []string{damaged.Error()}
-		return in, in.lockRaw(shown)
+		return in, nil
 	}
 	c, err := zs.OpenConn(fileURI(path), zs.OpenReadWrite, zs.OpenURI)
 	if err == nil {
@@ -46,7 +49,7 @@ func inspect(ctx context.Context, shown, path string) (*inspection, error) {
 		err = inUse(shown, err)
 	case saysDamaged(err):
 		in.faults = append(in.faults, err.Error())
-		return in, in.lockRaw(shown)
+		return in, nil
 	}
 	return nil, errors.Join(refuse(shown, err), in.close())
 }

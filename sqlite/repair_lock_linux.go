@@ -16,21 +16,26 @@ const (
 	ofdSetLk  = 37
 )
 
-// lockRaw takes all of SQLite's locks without SQLite, which cannot be asked
-// about a file that it does not know as a database.
-func (in *inspection) lockRaw(shown string) error {
+// probe finds out, without SQLite, whether anybody has a lock on the file, this
+// process included. With hold it keeps all of SQLite's locks itself.
+func (in *inspection) probe(shown string, hold bool) error {
 	f, err := os.OpenFile(in.path, os.O_RDWR, 0)
 	if err != nil {
-		return errors.Join(refusal(shown, "cannot be written by this user", "run settle repair as the owner of the file", err), in.close())
+		return refusal(shown, "cannot be written by this user", "run settle repair as the owner of the file", err)
 	}
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: lockStart, Len: lockLen}
-	if err := syscall.FcntlFlock(f.Fd(), ofdSetLk, &lock); errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+	err = syscall.FcntlFlock(f.Fd(), ofdSetLk, &lock)
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
 		// f stays open for good: if it is this process that has the database
 		// open, closing f would drop its locks.
 		leaked = append(leaked, f)
-		return errors.Join(inUse(shown, err), in.close())
+		return inUse(shown, err)
 	}
 	in.raw = f // without locks where the file system has none
+	if !hold {
+		lock.Type = syscall.F_UNLCK
+		_ = syscall.FcntlFlock(f.Fd(), ofdSetLk, &lock)
+	}
 	return nil
 }
 

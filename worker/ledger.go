@@ -62,8 +62,9 @@ func (g *ledger) hold(as []*attempt, since time.Duration) (superseded []holding)
 // leave ends what enter began.
 func (g *ledger) leave() {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.calls--
-	g.settleDown()
+	g.calm()
 }
 
 // release lets jobs of attempts go: their outcome is stored, or they were lost
@@ -79,20 +80,20 @@ func (g *ledger) release(hs ...holding) (ended []*attempt) {
 			ended = append(ended, h.a)
 		}
 	}
-	g.settleDown()
+	g.calm()
+	last := g.open == 0
+	g.mu.Unlock()
+	if last {
+		g.onQuiet()
+	}
 	return ended
 }
 
-// settleDown unlocks, and tells those who wait when nothing is left.
-func (g *ledger) settleDown() {
-	empty := g.open == 0 && g.calls == 0
-	if empty && g.quiet != nil {
+// calm tells those who wait when nothing is left.
+func (g *ledger) calm() {
+	if g.open == 0 && g.calls == 0 && g.quiet != nil {
 		close(g.quiet)
 		g.quiet = nil
-	}
-	g.mu.Unlock()
-	if empty {
-		g.onQuiet()
 	}
 }
 

@@ -41,6 +41,7 @@ func (l *life) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.settler.writes.Add(1)
 	l.ledger.renewed(who, sent)
 	for _, h := range l.ledger.lose(lost, fences) {
 		l.lost(h)

@@ -14,7 +14,7 @@ import (
 const (
 	maxBatch     = 1000 // outcomes in one Apply
 	maxUnsettled = 4000 // outcomes that may wait before claiming stops
-	maxRefused   = 5    // times that an outcome fails alone while others pass
+	maxRefused   = 5    // times that an outcome may fail alone while the store takes other writes
 	storeTimeout = 10 * time.Second
 )
 
@@ -27,18 +27,19 @@ type settler struct {
 	open atomic.Int64  // outcomes that the store has not taken
 	down atomic.Bool   // the last Apply failed
 
+	writes atomic.Int64 // batches and renewals that the store took
+
 	mu      sync.Mutex
 	waiting []offer
-	limit   int   // outcomes in the next batch: halved by failure
-	passed  int64 // batches that the store took
+	limit   int // outcomes in the next batch: halved by failure
 }
 
 // offer is one outcome on its way into the store.
 type offer struct {
 	holding
 	t       settle.Transition
-	refused int   // times that it failed alone while others passed
-	passed  int64 // settler.passed when it last failed alone
+	refused int   // times that it failed alone although the store takes writes
+	writes  int64 // settler.writes when it last failed alone
 }
 
 func newSettler(l *life) *settler {
@@ -129,8 +130,8 @@ func (s *settler) next() []offer {
 func (s *settler) took(batch []offer, said []settle.Applied) {
 	s.mu.Lock()
 	s.limit = min(s.limit*2, maxBatch)
-	s.passed++
 	s.mu.Unlock()
+	s.writes.Add(1)
 	hs := make([]holding, len(batch))
 	for i := range batch {
 		hs[i] = batch[i].holding
@@ -148,7 +149,8 @@ func (s *settler) took(batch []offer, said []settle.Applied) {
 
 // failed puts a batch back. It is halved each time, so that one row that the
 // store cannot take ends up alone and goes to the back; there it is given up
-// once it has failed repeatedly while others passed, and its lease ends it.
+// once it has failed repeatedly while the store took other writes, and its
+// lease ends the attempt.
 func (s *settler) failed(batch []offer, err error) {
 	s.mu.Lock()
 	s.limit = max(len(batch)/2, 1)
@@ -157,8 +159,8 @@ func (s *settler) failed(batch []offer, err error) {
 	case len(batch) > 1:
 		s.waiting = append(batch, s.waiting...)
 	default:
-		if s.passed > lone.passed {
-			lone.refused, lone.passed = lone.refused+1, s.passed
+		if n := s.writes.Load(); n > lone.writes && !errors.Is(err, settle.ErrFull) {
+			lone.refused, lone.writes = lone.refused+1, n
 		}
 		if lone.refused < maxRefused {
 			s.waiting = append(s.waiting, *lone)

@@ -79,6 +79,7 @@ create table ended (
   base     integer not null,
   worker   integer not null,
   acked    integer not null default 0,
+  note     text,                                  -- why it ended, where no attempt says so
   stream   integer,                               -- set only for gated ends without a verdict of the far end
   lane     integer,
   output   blob
@@ -100,6 +101,7 @@ create table attempt (                            -- attempts that ended without
   node   text,
   worker integer not null,
   at     integer not null,
+  retryable integer not null default 0,           -- what the node said of the step's failure
   primary key (n, k)
 ) strict, without rowid;
 

@@ -115,6 +115,13 @@ func (a *attempt) lose() bool {
 	return true
 }
 
+// runs says since when its handler has run, if it does.
+func (a *attempt) runs() (began time.Time, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.began, a.phase == running
+}
+
 // snapshot is what Decide needs to know of one job now.
 func (a *attempt) snapshot(i int) settle.Snapshot {
 	s := a.jobs[i].Snapshot

@@ -168,6 +168,8 @@ func (c *claimer) claim(ctx context.Context, n int) (got settle.ClaimedJobs, ful
 		return got, false, err
 	case len(got.Jobs) > 0:
 		c.life.epoch.Add(1)
+	case c.batch != nil && len(r.Lanes) > 0:
+		return got, true, nil // these had nothing and left the ring: ask the others
 	case empty && (!got.Suspects || c.life.solitude.none.Load() == epoch+1):
 		c.seen.Store(epoch + 1)
 		c.life.voteIdle()

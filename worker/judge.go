@@ -22,39 +22,48 @@ type verdict struct {
 // of the end of its context, if that had ended. It is total: an error whose
 // methods panic is an error like any other. What a handler says after its lease
 // was lost is not heard: somebody else may have the job.
-func judge(x answer, cause error) (ev settle.Event) {
+func judge(x answer, cause error) settle.Event {
+	after := time.Duration(0)
+	fault, crash, exact := (*faultError)(nil), (*panicError)(nil), (*reported)(nil)
+	err := x.err
 	switch {
 	case cause == ErrLeaseLost:
 		return ended(cause, nil, 0)
-	case x.err == nil:
+	case err == nil:
 		return done(x.out)
+	case holds(func() (ok bool) { after, ok = settle.SnoozeDelay(err); return ok }):
+		return settle.Deferred{Reason: settle.AttemptSnoozed, After: after}
+	case holds(func() bool { return errors.As(err, &exact) }):
+		return report(exact)
+	case holds(func() bool { return errors.As(err, &fault) }):
+		return failed(settle.VerdictTerminal, fault.reason, err, 0)
+	case holds(func() bool { return settle.IsTerminal(err) }):
+		return failed(settle.VerdictTerminal, settle.AttemptError, err, 0)
+	case holds(func() bool { return errors.As(err, &crash) }):
+		return failed(settle.VerdictRetry, crash.reason, err, 0)
+	case holds(func() (ok bool) { after, ok = settle.RetryDelay(err); return ok }):
+		// charged like any failure
 	}
+	if cause == ErrTimedOut || cause == ErrExpired || cause == ErrShutdown && holds(func() bool { return stopped(err) }) {
+		return ended(cause, err, after)
+	}
+	return failed(settle.VerdictRetry, settle.AttemptError, err, after)
+}
+
+// holds asks an error; one whose methods panic has none of the properties
+// behind them.
+func holds(p func() bool) (yes bool) {
 	defer func() {
 		if recover() != nil {
-			ev = failed(settle.VerdictRetry, settle.AttemptError, x.err, 0)
+			yes = false
 		}
 	}()
-	if d, ok := settle.SnoozeDelay(x.err); ok {
-		return settle.Deferred{Reason: settle.AttemptSnoozed, After: d}
-	}
-	if r := (*reported)(nil); errors.As(x.err, &r) {
-		return report(r)
-	}
-	if f := (*faultError)(nil); errors.As(x.err, &f) {
-		return failed(settle.VerdictTerminal, f.reason, x.err, 0)
-	}
-	if settle.IsTerminal(x.err) {
-		return failed(settle.VerdictTerminal, settle.AttemptError, x.err, 0)
-	}
-	if p := (*panicError)(nil); errors.As(x.err, &p) {
-		return failed(settle.VerdictRetry, p.reason, x.err, 0)
-	}
-	after, _ := settle.RetryDelay(x.err)
-	stopped := errors.Is(x.err, context.Canceled) || errors.Is(x.err, context.DeadlineExceeded) || errors.Is(x.err, cause)
-	if cause == ErrTimedOut || cause == ErrExpired || cause == ErrShutdown && stopped {
-		return ended(cause, x.err, after)
-	}
-	return failed(settle.VerdictRetry, settle.AttemptError, x.err, after)
+	return p()
+}
+
+// stopped says whether an error is only the end of the handler's context.
+func stopped(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrShutdown)
 }
 
 func done(out []byte) settle.Event {

@@ -1,7 +1,9 @@
 package worker
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +28,12 @@ type ledger struct {
 type holding struct {
 	a *attempt
 	i int
+}
+
+// fence names the attempt at the job for the store.
+func (h holding) fence() settle.Held {
+	j := &h.a.jobs[h.i]
+	return settle.Held{Job: j.ID, Attempt: j.Attempt, Handle: j.Handle}
 }
 
 // enter notes that a claim goes on the wire; leave must follow. It is refused
@@ -124,9 +132,8 @@ func (g *ledger) list() (fences []settle.Held, who []*attempt) {
 	defer g.mu.Unlock()
 	fences = make([]settle.Held, 0, len(g.held))
 	who = make([]*attempt, 0, len(g.held))
-	for id, h := range g.held {
-		j := &h.a.jobs[h.i]
-		fences = append(fences, settle.Held{Job: id, Attempt: j.Attempt, Handle: j.Handle})
+	for _, h := range g.held {
+		fences = append(fences, h.fence())
 		who = append(who, h.a)
 	}
 	return fences, who
@@ -202,4 +209,30 @@ func (g *ledger) setAlone(alone bool) (changed bool) {
 	changed = g.alone != alone
 	g.alone = alone
 	return changed
+}
+
+// since lists, in order, the jobs whose handlers have run since before the
+// given time.
+func (g *ledger) since(before time.Time) (ids []settle.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, h := range g.held {
+		if began, ok := h.a.runs(); ok && began.Before(before) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b settle.ID) int { return bytes.Compare(a[:], b[:]) })
+	return ids
+}
+
+// running returns the fence of a job whose handler runs.
+func (g *ledger) running(id settle.ID) (settle.Held, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h, ok := g.held[id]
+	if !ok {
+		return settle.Held{}, false
+	}
+	_, ok = h.a.runs()
+	return h.fence(), ok
 }

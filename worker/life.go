@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,11 +69,7 @@ func newLife(ctx context.Context, w *Worker) *life {
 	l.work, l.endWork = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.keep, l.endKeep = context.WithCancel(context.WithoutCancel(ctx))
 	if len(w.singles) > 0 {
-		var kinds []string
-		for kind := range w.singles {
-			kinds = append(kinds, kind)
-		}
-		l.addClaimer(kinds, l.Slots, func(kind string) handler { return w.singles[kind] }, nil)
+		l.addClaimer(slices.Sorted(maps.Keys(w.singles)), l.Slots, func(kind string) handler { return w.singles[kind] }, nil)
 	}
 	for kind, b := range w.batches {
 		o := b.opts.withDefaults(l.Slots)
@@ -98,6 +96,7 @@ func (l *life) run(ctx context.Context) error {
 	l.loops.Go(func() { l.settler.loop(l.keep) })
 	l.loops.Go(func() { l.renewLoop(l.keep) })
 	l.loops.Go(func() { l.guardLoop(l.keep) })
+	l.loops.Go(func() { l.watchLoop(l.keep) })
 	l.loops.Go(func() { l.every(l.keep, "sweep", l.Sweep, l.sweeper.step) })
 	l.loops.Go(func() { l.every(l.keep, "prune", prunePause, l.sweeper.prune) })
 	<-claims.Done()
@@ -115,13 +114,19 @@ func (l *life) listen(ctx context.Context) (more bool, err error) {
 	})
 }
 
+// Why a worker that goes on does not claim.
+const (
+	whyUnsettled = "outcomes cannot be stored"
+	whyAbandoned = "more handlers ignore the end of their context than there are slots"
+)
+
 // obstacle says why a crew's claimer must not claim now; "" = it may.
 func (l *life) obstacle(c *crew) string {
 	switch {
 	case l.settler.down.Load():
-		return "outcomes cannot be stored"
+		return whyUnsettled
 	case c.abandoned.Load() > int64(c.slots):
-		return "more handlers ignore the end of their context than there are slots"
+		return whyAbandoned
 	}
 	return ""
 }
@@ -150,9 +155,10 @@ func (l *life) onQuiet() {
 }
 
 // voteIdle ends a life that is to end when idle, once every claimer has found
-// nothing while nothing was held, and no lease is about to be ended.
+// nothing while nothing was held, no lease is about to be ended, and old rows
+// were removed: a worker that only ever lives for seconds does its upkeep too.
 func (l *life) voteIdle() {
-	if !l.UntilIdle || l.sweeper.pending.Load() || l.ledger.count() > 0 {
+	if !l.UntilIdle || l.sweeper.pending.Load() || !l.sweeper.pruned.Load() || l.ledger.count() > 0 {
 		return
 	}
 	epoch := l.epoch.Load() + 1

@@ -29,11 +29,16 @@ func logEvents(logger *slog.Logger) Events {
 				slog.String("error", redact.Error(err)), slog.Duration("next", next))
 		},
 		Claiming: func(stopped bool, why string) {
-			msg := "claiming goes on"
-			if stopped {
-				msg = "claiming stopped"
+			switch {
+			case why == whyUnsettled || why == whyAbandoned:
+				msg := "claiming goes on"
+				if stopped {
+					msg = "claiming stopped"
+				}
+				l.write(slog.LevelWarn, msg, slog.String("reason", why))
+			default: // the worker's end is no news
+				l.write(slog.LevelDebug, "worker stops", slog.String("reason", why))
 			}
-			l.write(slog.LevelInfo, msg, slog.String("reason", why))
 		},
 		Pruned: func(p settle.Pruned) {
 			if p.Removed > 0 {

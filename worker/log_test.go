@@ -51,14 +51,13 @@ func TestAStormOfFailuresIsSummarised(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		logs := &countingHandler{}
 		w := New(f, Config{Logger: newLogger(logs)})
-		raw(w, "k", func(context.Context, *Job[[]byte]) error { return errors.New("no") })
-		p := pol(settle.Policy{BackoffMin: time.Hour, BackoffMax: time.Hour})
+		raw(w, "k", func(context.Context, *Job[[]byte]) error { return settle.RetryAfter(time.Hour, errors.New("no")) })
 		for range 1000 {
-			f.put(t, "k", p)
+			f.put(t, "k")
 		}
 		stop := start(t, w)
 		nap(20 * time.Second)
-		f.put(t, "k", p)
+		f.put(t, "k")
 		nap(time.Second)
 		if n := logs.n("attempt failed"); n != burstLines+1 || logs.more != 1000-burstLines {
 			t.Errorf("%d lines, %d summarised", n, logs.more)

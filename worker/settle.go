@@ -168,13 +168,12 @@ func (s *settler) failed(batch []offer, err error) {
 			lost = append(lost, lone.holding)
 		}
 	}
+	s.down.Store(len(s.waiting) > 0)
 	s.mu.Unlock()
 	if len(lost) > 0 {
 		s.open.Add(-1)
 		s.life.givenUp(lost[0], err)
 		s.life.release(lost...)
 	}
-	if !s.down.Swap(true) {
-		s.life.pokeAll() // the claimers stop, and say so
-	}
+	s.life.pokeAll() // the claimers stop or go on, and say so
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,10 +34,13 @@ type sweeper struct {
 	waits   bool          // in this pass: leases are over that may not be ended yet
 	pending atomic.Bool   // the same of the last whole pass; true before the first
 	trusted atomic.Bool   // the clock may be used to expire and to remove
+	looked  chan struct{} // closed after the first look, by once
+	once    sync.Once
+	pruned  atomic.Bool // prune has had its first turn
 }
 
 func newSweeper(l *life) *sweeper {
-	s := &sweeper{life: l, jumps: jump.Detector{Renew: max(l.Lease/3, settle.RenewInterval)}}
+	s := &sweeper{life: l, looked: make(chan struct{}), jumps: jump.Detector{Renew: max(l.Lease/3, settle.RenewInterval)}}
 	s.pending.Store(true)
 	return s
 }
@@ -56,6 +60,7 @@ func (s *sweeper) step(ctx context.Context) (more bool, err error) {
 	l.counts.skew.Store(int64(time.Until(page.Now) + (l.now()-sent)/2))
 	may := s.jumps.Look(page.Now, sent+(l.now()-sent)/2)
 	s.trusted.Store(may.Expire)
+	s.once.Do(func() { close(s.looked) })
 	s.back = max(s.back, may.Back)
 	if s.back > 0 {
 		return true, s.pull(ctx)
@@ -164,10 +169,17 @@ func (s *sweeper) pull(ctx context.Context) error {
 
 // prune removes ended jobs that are past their time.
 func (s *sweeper) prune(ctx context.Context) (more bool, err error) {
+	l := s.life
+	select {
+	case <-s.looked:
+	case <-ctx.Done():
+		return false, nil
+	}
+	defer l.voteIdle()
+	defer s.pruned.Store(true)
 	if !s.trusted.Load() {
 		return false, nil
 	}
-	l := s.life
 	began := l.now()
 	call, cancel := context.WithTimeout(ctx, storeTimeout)
 	p, err := l.store.Prune(call, l.Keep, prunePage)

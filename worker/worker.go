@@ -1,4 +1,32 @@
-// Package worker runs the jobs of one queue.
+// Package worker runs the jobs of one queue: it claims, runs, renews, settles
+// and sweeps.
+//
+//	w := worker.New(st, worker.Config{Slots: 50})
+//	worker.Handle(w, Analyze, func(ctx context.Context, j *worker.Job[AnalyzeIn]) (AnalyzeOut, error) { … })
+//	err := w.Run(ctx) // blocks; drains when ctx ends
+//
+// # A job's way
+//
+//	claimer  ──claim──▶  ledger, buffer  ──▶  slot: handler  ──▶  judge, Decide  ──▶  settler  ──Apply──▶  store
+//	   ▲ nudge, due time,                      │                                        │
+//	   │ poll, freed slot                      └── context: timeout, lease lost, shutdown
+//	   └──────────────── room: free slots, outcomes that are not yet stored ◀──────────┘
+//
+// claim.go and take.go say how much is claimed, when, and of which lanes;
+// crew.go and attempt.go run a handler in a slot; judge.go makes an event of
+// what it answered; settle.go brings what was decided into the store. Whatever
+// stands in the ledger is renewed (renew.go) from the claim until its outcome
+// is stored. sweep.go ends what others left behind; suspect.go lets a job whose
+// next crash would end it run alone; life.go starts all this and drains it.
+//
+// # What a handler can rely on
+//
+// The attempt was recorded before the handler is called. Work is at least once:
+// after a crash, or a lease that was lost, the job runs again, so effects must
+// be idempotent. The context ends at the policy's Timeout, at the job's
+// deadline, when the lease is lost and, after the grace time, at shutdown;
+// context.Cause tells which. A handler that ignores that for a second loses its
+// slot, and its result is dropped. Panics and runtime.Goexit are caught.
 package worker
 
 import (

@@ -102,7 +102,7 @@ func (a *app) deadWriter() (write func(settle.Job) error, flush func() error) {
 			seen = "yes"
 		}
 		t.row(j.ID.String(), cell(j.Kind), cell(j.Queue), cell(j.Tenant), span(j.Now.Sub(j.EndedAt))+" ago", seen, clipped(endText(j), 100))
-		return nil
+		return t.err
 	}, t.flush
 }
 
@@ -144,7 +144,6 @@ func (a *app) deadJob(ctx context.Context, st settle.Store, id settle.ID) (settl
 
 func newDeadRedriveCmd(a *app) *cobra.Command {
 	var f filterFlags
-	var yes bool
 	c := &cobra.Command{
 		Use:   "redrive ID… | --queue Q --kind K --tenant T | --all",
 		Short: "give dead letters a new, bounded chance",
@@ -171,7 +170,5 @@ left alone.`,
 	}
 	f.add(c)
 	c.Flags().BoolVar(&f.all, "all", false, "all dead letters")
-	c.Flags().BoolVar(&yes, "yes", false, "accepted for symmetry with drop; a redrive loses nothing and does not ask")
-	_ = c.Flags().MarkHidden("yes")
 	return c
 }

@@ -46,28 +46,31 @@ says which lines are stored already and how to go on.`,
   jq -c '.[]' orders.json | settle enqueue order.ship --lines -
   settle dead export --kind order.ship | jq -c .input | settle enqueue order.ship --lines -`,
 		Args: wantArgs(1, 2, `a kind and at most one input; quote JSON: settle enqueue mail.send '{"to":"ada"}'`),
-		RunE: func(c *cobra.Command, args []string) error {
-			base, err := f.job(c, args[0])
-			if err != nil {
-				return err
-			}
-			if f.lines {
-				return a.enqueueLines(c.Context(), &f, base, args[1:])
-			}
-			if base.Input, err = a.input(&f, args[1:]); err != nil {
-				return err
-			}
-			if err := check(base); err != nil {
-				return err
-			}
-			return a.change(c.Context(), false, func(st settle.Store) error {
-				return a.insert(c.Context(), settle.NewClient(st), []settle.New{base})
-			})
-		},
+		RunE: func(c *cobra.Command, args []string) error { return a.enqueue(c, &f, args) },
 	}
 	f.add(c)
 	a.jsonFlag(c)
 	return c
+}
+
+// enqueue stores what the command line describes.
+func (a *app) enqueue(c *cobra.Command, f *enqueueFlags, args []string) error {
+	job, err := f.job(c, args[0])
+	if err != nil {
+		return err
+	}
+	if f.lines {
+		return a.enqueueLines(c.Context(), f, job, args[1:])
+	}
+	if job.Input, err = a.input(f, args[1:]); err != nil {
+		return err
+	}
+	if err := check(job); err != nil {
+		return err
+	}
+	return a.change(c.Context(), false, func(st settle.Store) error {
+		return a.insert(c.Context(), settle.NewClient(st), []settle.New{job})
+	})
 }
 
 func (f *enqueueFlags) add(c *cobra.Command) {

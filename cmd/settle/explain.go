@@ -63,15 +63,28 @@ func (p *paragraph) pending(j settle.Job, at around) {
 		if j.Due.After(j.Held) {
 			p.add("After that it is scheduled for %s.", ago(j.Due, j.Now))
 		}
-	case j.Label() == "deferred":
+	case j.Due.After(j.Now) && putOff(j):
 		p.add("It was put off (deferral %d of %d) and is due again at %s.", j.Deferred, j.Policy.WithDefaults().Deferrals, ago(j.Due, j.Now))
-	case j.Label() == "retrying":
+	case j.Due.After(j.Now) && j.Attempt > j.Base:
 		p.add("Its last attempt failed; the next one is due at %s.", ago(j.Due, j.Now))
 	case j.Due.After(j.Now):
 		p.add("It is scheduled: due at %s.", ago(j.Due, j.Now))
 	default:
 		p.waiting(j, at)
 	}
+}
+
+// putOff reports whether the last attempt was a deferral, not a failure.
+func putOff(j settle.Job) bool {
+	if len(j.Attempts) == 0 {
+		return j.Label() == "deferred"
+	}
+	switch j.Attempts[len(j.Attempts)-1].Reason {
+	case settle.AttemptShutdown, settle.AttemptSnoozed, settle.AttemptNoNode, settle.AttemptBusy,
+		settle.AttemptRateLimited, settle.AttemptLaneHeld:
+		return true
+	}
+	return false
 }
 
 // waiting is about a job that a worker could take now.

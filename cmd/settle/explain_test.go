@@ -107,12 +107,12 @@ var explainOtherCases = []explained{
 	{"succeeded after failures", ended(settle.Succeeded, settle.EndOK, func(j *settle.Job) {
 		j.Attempt, j.Attempts = 3, []settle.Attempt{failedAt(1, settle.AttemptError, "boom"), failedAt(2, settle.AttemptShutdown, "")}
 	}), around{}},
-	{"never started", ended(settle.Dead, settle.EndExpired, func(j *settle.Job) { j.Attempt = 0 }), around{}},
+	{"never started", ended(settle.Dead, settle.EndExpired, func(j *settle.Job) { j.Attempt, j.Note = 0, "the deadline passed" }), around{}},
 	{"cancelled while pending", ended(settle.Cancelled, settle.EndCancelled, func(j *settle.Job) {
-		j.Attempts = []settle.Attempt{failedAt(1, settle.AttemptError, "boom")}
+		j.Attempts, j.Note = []settle.Attempt{failedAt(1, settle.AttemptError, "boom")}, "not wanted"
 	}), around{}},
 	{"cancelled while running", ended(settle.Cancelled, settle.EndCancelled, func(j *settle.Job) {
-		j.Attempts = []settle.Attempt{failedAt(1, settle.AttemptCancelled, "wrong customer")}
+		j.Attempts, j.Note = []settle.Attempt{failedAt(1, settle.AttemptCancelled, "wrong customer")}, "wrong customer"
 	}), around{}},
 	{"no redrive left", ended(settle.Dead, settle.EndExhausted, func(j *settle.Job) {
 		j.Attempt, j.Redrives, j.Tries = 210, 20, 210

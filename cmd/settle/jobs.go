@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/mattn/go-isatty"
@@ -92,7 +93,7 @@ func (a *app) jobWriter() (write func(settle.Job) error, flush func() error) {
 	t := newTable(a.out, "ID", "KIND", "QUEUE", "TENANT", "KEY", "STATE", "ATTEMPT", "WHEN")
 	return func(j settle.Job) error {
 		t.row(j.ID.String(), cell(j.Kind), cell(j.Queue), cell(j.Tenant), cell(j.Key), label(j), attempts(j), when(j))
-		return nil
+		return t.err
 	}, t.flush
 }
 
@@ -172,26 +173,32 @@ func writeBytes(w io.Writer, b []byte) error {
 }
 
 // table aligns columns.
-type table struct{ tw *tabwriter.Writer }
+type table struct {
+	tw   *tabwriter.Writer
+	rows int
+	err  error // of the blocks so far
+}
+
+// tableBlock is how many rows are aligned together: a long list begins to appear
+// at once, and is not held in memory.
+const tableBlock = 500
 
 // newTable begins a table with a head line.
-func newTable(w io.Writer, head ...string) table {
-	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+func newTable(w io.Writer, head ...string) *table {
+	t := &table{tw: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	if len(head) > 0 {
 		t.row(head...)
 	}
 	return t
 }
 
-// row adds one line; cells are safe already.
-func (t table) row(cells ...string) {
-	for i, c := range cells {
-		if i > 0 {
-			fmt.Fprint(t.tw, "\t")
-		}
-		fmt.Fprint(t.tw, c)
+// row adds one line; cells are safe already. What cannot be written is reported
+// by flush.
+func (t *table) row(cells ...string) {
+	fmt.Fprintln(t.tw, strings.Join(cells, "\t"))
+	if t.rows++; t.rows%tableBlock == 0 {
+		t.err = errors.Join(t.err, t.tw.Flush())
 	}
-	fmt.Fprintln(t.tw)
 }
 
-func (t table) flush() error { return t.tw.Flush() }
+func (t *table) flush() error { return errors.Join(t.err, t.tw.Flush()) }

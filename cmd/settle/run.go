@@ -141,7 +141,7 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 	f.Stop = stop
 	plan, err := xrun.Prepare(f.Config)
 	if err != nil {
-		return runError(xrun.ExitFailed, err)
+		return runError(exitOK, err)
 	}
 	if f.dry {
 		return a.dryRun(ctx, plan)
@@ -160,9 +160,9 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 // dryRun shows what would be run; a database that does not exist stays so.
 func (a *app) dryRun(ctx context.Context, plan *xrun.Plan) error {
 	if _, err := os.Stat(a.db); errors.Is(err, fs.ErrNotExist) {
-		return runError(xrun.ExitFailed, plan.DryRun(ctx, nil))
+		return runError(exitOK, plan.DryRun(ctx, nil))
 	}
-	return a.read(ctx, func(st settle.Store) error { return runError(xrun.ExitFailed, plan.DryRun(ctx, st)) })
+	return a.read(ctx, func(st settle.Store) error { return runError(exitOK, plan.DryRun(ctx, st)) })
 }
 
 // runError makes an exit code and an error one.

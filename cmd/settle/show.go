@@ -37,7 +37,7 @@ func showJob(w io.Writer, j settle.Job) error {
 	return showAttempts(w, j)
 }
 
-func optional(t table, name, value string) {
+func optional(t *table, name, value string) {
 	if value != "" {
 		t.row(name, cell(value))
 	}
@@ -69,11 +69,8 @@ func endText(j settle.Job) string {
 	last, _ := j.LastError()
 	if j.State == settle.Cancelled {
 		last = settle.Attempt{}
-		if n := len(j.Attempts); n > 0 && j.Attempts[n-1].Reason == settle.AttemptCancelled {
-			last = j.Attempts[n-1]
-		}
 	}
-	return clipped(settle.EndText(j.Reason, last.Reason, last.Node, last.Error), 600)
+	return clipped(settle.EndText(j.Reason, last.Reason, last.Node, cmp.Or(last.Error, j.Note)), 600)
 }
 
 func showAttempts(w io.Writer, j settle.Job) error {

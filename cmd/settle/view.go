@@ -21,6 +21,7 @@ type jobJSON struct {
 	Label     string           `json:"label"`
 	Reason    settle.EndReason `json:"reason,omitempty"`
 	LastError string           `json:"last_error,omitempty"`
+	Note      string           `json:"note,omitempty"` // why it ended, where no attempt says so
 
 	Attempt  int `json:"attempt"`
 	Charged  int `json:"charged"`
@@ -72,6 +73,8 @@ type attemptJSON struct {
 	Node   string               `json:"node,omitempty"`
 	Worker int64                `json:"worker,omitempty,string"`
 	At     time.Time            `json:"at"`
+	// Retryable is what the node said of the step's failure.
+	Retryable bool `json:"retryable,omitempty"`
 }
 
 type stepJSON struct {
@@ -99,7 +102,7 @@ type policyJSON struct {
 func viewJob(j settle.Job) jobJSON {
 	p := j.Policy.WithDefaults()
 	v := jobJSON{ID: j.ID, Kind: j.Kind, Queue: j.Queue, Tenant: j.Tenant, Key: j.Key,
-		State: j.State, Label: j.Label(), Reason: j.Reason,
+		State: j.State, Label: j.Label(), Reason: j.Reason, Note: j.Note,
 		Attempt: j.Attempt, Charged: j.Charged(), Tries: j.Tries, Crashed: j.Crashed,
 		Deferred: j.Deferred, Redrives: j.Redrives,
 		Enqueued: j.Enqueued.UTC(), FirstDue: j.FirstDue.UTC(), Due: utc(j.Due), Deadline: utc(j.Deadline),
@@ -119,7 +122,7 @@ func viewJob(j settle.Job) jobJSON {
 		v.LastError = last.Error
 	}
 	for _, a := range j.Attempts {
-		v.Attempts = append(v.Attempts, attemptJSON{a.N, a.Reason, a.Error, a.Step, a.Ticket, a.Node, a.Worker, a.At.UTC()})
+		v.Attempts = append(v.Attempts, attemptJSON{a.N, a.Reason, a.Error, a.Step, a.Ticket, a.Node, a.Worker, a.At.UTC(), a.Retryable})
 	}
 	for _, s := range j.Steps {
 		doc, raw := payload(s.Output)

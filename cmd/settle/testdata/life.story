@@ -190,7 +190,7 @@ $ settle cancel 00000000-0000-8000-8000-000000000003
 err: settle: job 00000000-0000-8000-8000-000000000003 is cancelled: the job has ended
 exit: 1
 $ settle why 00000000-0000-8000-8000-000000000003
-It is cancelled since TIME (SPAN ago) because somebody called it off: cancelled. The last real error was attempt 1: error: exit code 66: no such disk. It had 1 attempt: 1 charged, 11 allowed, 0 lost their worker. To give it a new chance: settle dead redrive 00000000-0000-8000-8000-000000000003
+It is cancelled since TIME (SPAN ago) because somebody called it off: cancelled: not needed any more. The last real error was attempt 1: error: exit code 66: no such disk. It had 1 attempt: 1 charged, 11 allowed, 0 lost their worker. To give it a new chance: settle dead redrive 00000000-0000-8000-8000-000000000003
 $ settle dead redrive 00000000-0000-8000-8000-000000000003
 00000000-0000-8000-8000-000000000003 redriven: 10 attempts, ends by TIME
 $ settle work --drain --quiet --queue other --exec blob=false --limit 1

@@ -37,7 +37,7 @@ func (s *start) close(ctx context.Context, end ending) (int, error) {
 	switch {
 	case !end.complete:
 		return ExitFailed, nil
-	case sum.bad() > 0:
+	case sum.bad()+sum.Left[settle.Dead]+sum.Left[settle.Cancelled] > 0:
 		return ExitDead, nil
 	default:
 		return ExitOK, nil
@@ -50,12 +50,12 @@ func (s *start) summarise(ctx context.Context, end ending) (summary, error) {
 	c := s.tally.now()
 	left := s.tally.left()
 	sum := summary{Run: s.Name, Queue: s.queue(), DB: s.DB, Took: time.Since(s.began).Seconds(), Complete: end.complete, Why: end.why,
-		Again: s.Again, Items: c.Fed, Succeeded: c.Before[settle.Succeeded] + c.Now[settle.Succeeded] - left[settle.Succeeded],
+		Again: s.Again, Items: c.Fed, Succeeded: c.Before[settle.Succeeded] + c.Now[settle.Succeeded],
 		Before: c.Before[settle.Succeeded], Refused: c.Refused}
 	if end.complete {
 		sum.Left = left
-	}
-	if !end.complete {
+		sum.Succeeded -= left[settle.Succeeded]
+	} else {
 		rows, err := countRows(ctx, s.store, s.queue())
 		if err != nil {
 			return sum, err
@@ -68,18 +68,24 @@ func (s *start) summarise(ctx context.Context, end ending) (summary, error) {
 	case end.input != nil:
 		sum.Why = end.input.Error()
 	}
-	return sum, s.addBad(ctx, &sum)
+	return sum, s.addBad(ctx, end, &sum)
 }
 
 // addBad adds the items that are dead or cancelled.
-func (s *start) addBad(ctx context.Context, sum *summary) error {
+func (s *start) addBad(ctx context.Context, end ending, sum *summary) error {
 	return eachPage(ctx, s.store, s.queue(), badStates, func(jobs []settle.Job) error {
 		for _, j := range jobs {
-			if s.tally.origin(j.ID) == fromEarlier {
-				sum.Earlier++
-				continue
+			groups := &sum.Bad
+			if end.complete { // else it is not known what the input still holds
+				switch s.tally.origin(j.ID) {
+				case fromEarlier:
+					sum.Earlier++
+					continue
+				case fromLeft:
+					groups = &sum.LeftBad
+				}
 			}
-			g := sum.group(j.State, j.Reason)
+			g := group(groups, j.State, j.Reason)
 			g.N++
 			if len(g.First) == firstErrors {
 				continue

@@ -90,6 +90,9 @@ func (c Config) validate() error {
 			fault("%s %s: want %s to %s", f.name, f.is, f.lo, f.hi)
 		}
 	}
+	if most := (openFiles() - reserve) / filesPerJob; c.Jobs <= maxJobs && c.Jobs > most {
+		fault("--jobs %d: this process may have %d files open, which is enough for %d at once; see ulimit -n", c.Jobs, openFiles(), most)
+	}
 	faults = append(faults, checkCodes(c.OK, c.Terminal))
 	if err := errors.Join(faults...); err != nil {
 		return &UsageError{err}

@@ -144,7 +144,7 @@ func itemNumber(key string) int64 {
 // store stores a batch. When the store is full it tries again, with less at a
 // time, while the work makes room.
 func (f *feeder) store(ctx context.Context, batch []settle.New) error {
-	pause := fullPauseMin
+	pause, tries := fullPauseMin, 0
 	n := len(batch)
 	for len(batch) > 0 {
 		n = min(n, len(batch))
@@ -161,8 +161,16 @@ func (f *feeder) store(ctx context.Context, batch []settle.New) error {
 			pause = min(2*pause, fullPauseMax)
 			continue
 		case err != nil:
-			return fmt.Errorf("store the items: %w", err)
+			if tries++; tries >= storeTries || hopeless(ctx, err) {
+				return fmt.Errorf("store the items: %w", err)
+			}
+			if err := sleep(ctx, pause); err != nil {
+				return err
+			}
+			pause = min(2*pause, fullPauseMax)
+			continue
 		}
+		tries = 0
 		if err := f.note(ctx, got); err != nil {
 			return err
 		}
@@ -170,6 +178,16 @@ func (f *feeder) store(ctx context.Context, batch []settle.New) error {
 		pause, n = fullPauseMin, 2*n
 	}
 	return nil
+}
+
+// storeTries is how often a store that fails is asked, over some ten seconds.
+const storeTries = 10
+
+// hopeless reports whether an error of the store is the same when asked again.
+func hopeless(ctx context.Context, err error) bool {
+	var invalid *settle.InvalidError
+	var refused *settle.RefusedError
+	return ctx.Err() != nil || errors.Is(err, settle.ErrClosed) || errors.As(err, &invalid) || errors.As(err, &refused)
 }
 
 func (f *feeder) sayFull() {

@@ -3,7 +3,6 @@ package xrun
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -64,6 +63,7 @@ func (s *start) loop(ctx context.Context) ending {
 		select {
 		case err := <-l.work:
 			l.ended(err)
+			l.endInput()
 			return l.end
 		case err := <-l.input:
 			l.inputEnded(err)
@@ -94,6 +94,9 @@ func (l *looper) ended(err error) {
 	if l.end.err != nil {
 		l.end.complete = false
 	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.end.why = l.s.why
 }
 
 func (l *looper) inputEnded(err error) {
@@ -108,6 +111,20 @@ func (l *looper) inputEnded(err error) {
 	}
 }
 
+// endInput ends the feeder, so that nothing is stored any more. Only the read
+// that it waits for may go on; it touches nothing.
+func (l *looper) endInput() {
+	l.stopIn()
+	if !l.reading {
+		return
+	}
+	select {
+	case <-l.input:
+	case <-time.After(killPatience):
+		l.end.abandoned = true
+	}
+}
+
 func (l *looper) stopping() bool {
 	select {
 	case <-l.s.stop:
@@ -119,11 +136,8 @@ func (l *looper) stopping() bool {
 
 // halt stops reading, claiming and starting; what runs goes on.
 func (l *looper) halt(why string) {
-	if l.end.why == "" {
-		l.end.why = why
-	}
 	l.stopIn()
-	l.s.halt(why)
+	l.s.halt(why) // the first reason counts
 }
 
 // broken stops at once: nothing can succeed any more.
@@ -163,8 +177,10 @@ func (l *looper) kill() ending {
 	case err := <-l.work:
 		l.ended(err)
 	case <-time.After(killPatience):
+		l.ended(nil)
 		l.end.abandoned = true
 	}
+	l.endInput()
 	return l.end
 }
 
@@ -172,6 +188,7 @@ func (l *looper) kill() ending {
 func (l *looper) look(ctx context.Context) {
 	s := l.s
 	if l.stopping() {
+		l.stopIn()
 		if s.idle() {
 			s.cutBy(errors.New("nothing runs any more")) // for those that wait for their turn
 			l.stopOut()
@@ -180,7 +197,7 @@ func (l *looper) look(ctx context.Context) {
 	}
 	c := s.tally.now()
 	if dead := c.Now[settle.Dead]; s.MaxDead.Reached(dead, sum(c.Now)) {
-		l.halt(fmt.Sprintf("%s dead, which is more than --max-dead %s allows", are(dead), s.MaxDead))
+		l.halt(s.tooMany())
 		return
 	}
 	due := time.Since(l.lastLook) >= lookEvery

@@ -26,8 +26,12 @@ func (p *Plan) queue() string { return queuePrefix + p.Name }
 
 // lockPath is the file of the run's lock, beside the database.
 func (p *Plan) lockPath() string {
+	db := p.DB
+	if real, err := filepath.EvalSymlinks(db); err == nil {
+		db = real
+	}
 	sum := sha256.Sum256([]byte(p.Name))
-	return fmt.Sprintf("%s-run-%x.lock", p.DB, sum[:6])
+	return fmt.Sprintf("%s-run-%x.lock", db, sum[:6])
 }
 
 // jobID is the id that an item always has: run, text, and which of the items

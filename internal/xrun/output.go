@@ -119,13 +119,13 @@ func (t *tagger) end() error {
 // tagOf is the tag of an item: the item and a tabulator, as parallel --tag
 // writes it. Line ends in it would break the lines apart and become spaces.
 func tagOf(item []byte) []byte {
-	tag := bytes.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' {
-			return ' '
+	tag := append(bytes.Clone(item), '\t')
+	for i, c := range tag {
+		if c == '\n' || c == '\r' {
+			tag[i] = ' '
 		}
-		return r
-	}, bytes.ToValidUTF8(item, []byte("\uFFFD")))
-	return append(tag, '\t')
+	}
+	return tag
 }
 
 // output is standard output.

@@ -42,8 +42,10 @@ type start struct {
 	mu      sync.Mutex
 	running int           // commands that run
 	stopped bool          // nothing more is started
+	why     string        // for people
 	stop    chan struct{} // closed then
 	killed  atomic.Bool   // commands were killed by the second wish to stop
+	dying   atomic.Int64  // items that this start judged dead
 
 	cut   context.Context // ends when running commands must end
 	cutBy context.CancelCauseFunc
@@ -118,14 +120,15 @@ func (s *start) carryOut(ctx context.Context) (ending, error) {
 // How many finished items may wait for their turn with -k: their output is in
 // memory when it is short, else in an open file each.
 const (
-	window  = 10_000
-	reserve = 256 // open files that are needed otherwise
+	window      = 10_000
+	filesPerJob = 4   // open files of a command that runs
+	reserve     = 128 // open files that are needed otherwise
 )
 
 func (s *start) newWorker() {
 	slots := s.Jobs + maxAhead
 	if s.order != nil {
-		slots += min(window, max(openFiles()-reserve-4*s.Jobs, 0)/2)
+		slots += min(window, max(openFiles()-reserve-filesPerJob*s.Jobs, 0)/2)
 	}
 	s.gate = newGate(s.store, s.Jobs)
 	s.worker = worker.New(s.gate, worker.Config{Queue: s.queue(), Slots: slots, Drain: time.Minute,
@@ -211,10 +214,23 @@ func (s *start) halt(why string) {
 	if s.stopped {
 		return
 	}
-	s.stopped = true
+	s.stopped, s.why = true, why
 	close(s.stop)
 	s.gate.close()
 	s.worker.Stop(why)
+}
+
+// judgedDead counts an item that is about to be recorded as dead, so that not
+// one command too many is started.
+func (s *start) judgedDead() {
+	if n := s.dying.Add(1); !s.MaxDead.Percent && s.MaxDead.Reached(n, n) {
+		s.halt(s.tooMany())
+		s.wake()
+	}
+}
+
+func (s *start) tooMany() string {
+	return fmt.Sprintf("more items died than --max-dead %s allows", s.MaxDead)
 }
 
 // idle reports whether no command runs and none will be started.

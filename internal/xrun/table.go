@@ -28,6 +28,7 @@ type summary struct {
 	Left      map[settle.State]int64 `json:"left_from_earlier_input,omitempty"`
 	Earlier   int64                  `json:"bad_in_earlier_input,omitempty"` // neither in this input nor run now
 	Bad       []*badGroup            `json:"bad,omitempty"`
+	LeftBad   []*badGroup            `json:"left_bad,omitempty"` // of Left
 }
 
 // badGroup is the items that ended in the same way, without success.
@@ -46,18 +47,19 @@ type badItem struct {
 }
 
 // group returns the group of a state and reason.
-func (s *summary) group(st settle.State, why settle.EndReason) *badGroup {
-	for _, g := range s.Bad {
+func group(groups *[]*badGroup, st settle.State, why settle.EndReason) *badGroup {
+	for _, g := range *groups {
 		if g.State == st && g.Reason == why {
 			return g
 		}
 	}
 	g := &badGroup{State: st, Reason: why}
-	s.Bad = append(s.Bad, g)
+	*groups = append(*groups, g)
 	return g
 }
 
-// bad is how many items ended without success, the refused ones among them.
+// bad is how many items of the input ended without success, the refused ones
+// among them.
 func (s *summary) bad() int64 {
 	n := s.Refused
 	for _, g := range s.Bad {
@@ -71,15 +73,17 @@ func (s *summary) String() string {
 	var b strings.Builder
 	took := shortSpan(time.Duration(s.Took * float64(time.Second)))
 	switch {
+	case s.Complete && s.Items+s.Refused+sum(s.Left) == 0:
+		fmt.Fprintf(&b, "settle: the input held no item\n")
 	case s.Complete && s.bad() == 0:
 		fmt.Fprintf(&b, "settle: done in %s: %s succeeded%s\n", took, items(s.Succeeded), s.before())
 	case s.Complete:
 		fmt.Fprintf(&b, "settle: done in %s: %s succeeded%s, %s did not\n", took, items(s.Succeeded), s.before(), humanize.Comma(s.bad()))
 	default:
-		fmt.Fprintf(&b, "settle: stopped after %s: %s succeeded%s, %s still to run\n", took, items(s.Succeeded), s.before(), humanize.Comma(s.Open))
-		if s.Why != "" {
-			fmt.Fprintf(&b, "settle: because: %s\n", s.Why)
-		}
+		fmt.Fprintf(&b, "settle: stopped after %s (%s): %s succeeded%s, %s still to run\n", took, s.Why, items(s.Succeeded), s.before(), humanize.Comma(s.Open))
+	}
+	if len(s.Bad) > 0 {
+		fmt.Fprintf(&b, "  %-22s %9s\n", settle.Succeeded, humanize.Comma(s.Succeeded))
 	}
 	for _, g := range s.Bad {
 		g.write(&b)
@@ -89,6 +93,9 @@ func (s *summary) String() string {
 	}
 	if text := endsText(s.Left); text != "" {
 		fmt.Fprintf(&b, "  not in this input, left from an earlier one, and counted apart: %s\n", text)
+		for _, g := range s.LeftBad {
+			g.write(&b)
+		}
 	}
 	if s.Earlier > 0 {
 		fmt.Fprintf(&b, "  not in this input, and dead or cancelled since an earlier one: %s\n", humanize.Comma(s.Earlier))
@@ -105,7 +112,7 @@ func (s *summary) before() string {
 }
 
 func (s *summary) hints(b *strings.Builder) {
-	if len(s.Bad) > 0 {
+	if len(s.Bad)+len(s.LeftBad) > 0 {
 		fmt.Fprintf(b, "settle: see all: settle dead list --queue %s%s; try them again: the same command with --retry-dead\n", quote(s.Queue), dbFlag(s.DB))
 	}
 	if !s.Complete {

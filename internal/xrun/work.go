@@ -231,6 +231,7 @@ func (a *attempt) judge(s *start) error {
 		return nil
 	}
 	if settle.Decide(a.job.Snapshot, settle.Settled{Outcome: outcome}, a.job.Policy, rand.Float64()).To.Ended() {
+		s.judgedDead()
 		s.out.aside(a.job.Input, a.out)
 	}
 	return worker.Report(settle.Settled{Outcome: outcome})

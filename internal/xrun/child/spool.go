@@ -11,7 +11,7 @@ import (
 func Spool() (*os.File, error) {
 	f, err := unnamed(os.TempDir())
 	if err != nil {
-		return nil, fmt.Errorf("spool the output: %w", err)
+		return nil, fmt.Errorf("make a file for output (TMPDIR names the folder): %w", err)
 	}
 	return f, nil
 }

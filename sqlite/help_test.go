@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -125,7 +127,7 @@ func take(t testing.TB, st *Store, limit int) []settle.ClaimedJob {
 	return got.Jobs
 }
 
-func claimOne(t testing.TB, st *Store) settle.ClaimedJob {
+func takeOne(t testing.TB, st *Store) settle.ClaimedJob {
 	t.Helper()
 	jobs := take(t, st, 1)
 	if len(jobs) != 1 {
@@ -327,4 +329,11 @@ func mixedEvent(i int, rng *rand.Rand) settle.Event {
 	default:
 		return success("")
 	}
+}
+
+type sqlTx = *sql.Tx
+
+func stacks() string {
+	b := make([]byte, 1<<20)
+	return string(b[:runtime.Stack(b, true)])
 }

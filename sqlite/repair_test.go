@@ -125,18 +125,34 @@ var damages = []damage{
 // readable are the jobs whose rows SQLite itself still finds, one by one.
 func readable(t testing.TB, path string, s *sample) (out []settle.Job) {
 	t.Helper()
+	var d direct
 	for _, j := range s.jobs {
-		// A new look for each: one error must not hide the next row.
-		c, err := zs.OpenConn(fileURI(path)+"?immutable=1", zs.OpenReadOnly, zs.OpenURI) // touches nothing
-		if err != nil {
-			return nil
+		if d.c == nil {
+			c, err := zs.OpenConn(fileURI(path)+"?immutable=1", zs.OpenReadOnly, zs.OpenURI) // touches nothing
+			if err != nil {
+				return nil
+			}
+			d = newDirect(c)
 		}
-		if rows, err := rowsOf(newDirect(c), j); err == nil && rows == s.rows[j.ID] {
+		rows, err := rowsOf(d, j)
+		if err == nil && rows == s.rows[j.ID] {
 			out = append(out, j)
 		}
-		_ = c.Close()
+		if err != nil { // one error must not hide the next row
+			_ = d.c.Close()
+			d.c = nil
+		}
+	}
+	if d.c != nil {
+		must(t, d.c.Close())
 	}
 	return out
+}
+
+var quotedCols = map[string]string{
+	"body":  "concat_ws(',', quote(id), at, queue, kind, tenant, quote(key), quote(policy), gated, quote(input))",
+	"live":  "concat_ws(',', state, suspect, lane, stream, ord, due, alarm, deadline, since, attempt, excused, deferred, crashed, tries, redrives, base, gated, worker, quote(batch), quote(wait), quote(key))",
+	"ended": "concat_ws(',', at, state, reason, since, attempt, excused, deferred, crashed, tries, redrives, base, worker, acked, quote(stream), quote(lane), quote(output))",
 }
 
 // rowsOf reads all columns of a job's two rows as text.
@@ -146,15 +162,7 @@ func rowsOf(d direct, j settle.Job) (text string, err error) {
 		table = "ended"
 	}
 	for _, table := range []string{"body", table} {
-		t, err := describe(d, table)
-		if err != nil {
-			return "", err
-		}
-		var cols []string
-		for _, c := range t.cols {
-			cols = append(cols, "quote("+c.name+")")
-		}
-		_, err = one(d, `select `+strings.Join(cols, "||','||")+` from `+table+` where n = ?`, func(r row) error {
+		_, err = one(d, `select `+quotedCols[table]+` from `+table+` where n = ?`, func(r row) error {
 			text += r.text(0) + "\n"
 			return nil
 		}, j.Fence.Handle)

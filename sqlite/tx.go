@@ -61,8 +61,8 @@ func (s *Store) inTx(ctx context.Context, fn func(tx *sql.Tx) error) (err error)
 	if err := fn(begun); err != nil {
 		return err
 	}
-	if t.broken != nil {
-		return t.broken
+	if err := t.lost(foreign{context.WithoutCancel(ctx), begun}); err != nil {
+		return err
 	}
 	if err := begun.Commit(); err != nil {
 		return err
@@ -103,12 +103,10 @@ func (s *Store) EnqueueTx(ctx context.Context, tx *sql.Tx, jobs ...settle.New) (
 // who commits all the same commits no half of it. If that is impossible (a full
 // disk can end the transaction by itself) nothing more may be written.
 func (t *tx) whole(fn func() error) error {
-	if t.broken != nil {
-		return t.broken
-	}
-	c := t.conn
-	if f, ok := c.(foreign); ok {
-		c = foreign{context.WithoutCancel(f.ctx), f.tx}
+	f := t.conn.(foreign)
+	c := foreign{context.WithoutCancel(f.ctx), f.tx}
+	if err := t.lost(c); err != nil {
+		return err
 	}
 	if _, err := c.exec("savepoint settle_part"); err != nil {
 		return err
@@ -140,6 +138,20 @@ func (s *Store) JobsTx(ctx context.Context, tx *sql.Tx, f settle.Filter) (jobs [
 		return nil, next, fmt.Errorf("list jobs: %w", translate(err))
 	}
 	return jobs, next, ctx.Err()
+}
+
+// lost finds out whether SQLite has ended the transaction by itself: a statement
+// that is interrupted does that, and what follows would be committed alone.
+// Only then can one be begun.
+func (t *tx) lost(c foreign) error {
+	if t.broken != nil {
+		return t.broken
+	}
+	if _, err := c.exec("begin"); err == nil {
+		_, err = c.exec("rollback")
+		t.broken = errors.Join(errors.New("the transaction was rolled back when one of its statements was interrupted: return such an error from InTx"), err)
+	}
+	return t.broken
 }
 
 // CompleteTx ends a job as succeeded in the caller's transaction: the effect

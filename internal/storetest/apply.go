@@ -52,9 +52,9 @@ func appliesFailure(r *rig) {
 	near(r, "first due", j.FirstDue, Start)
 	near(r, "alarm", j.Alarm, j.Deadline)
 	is(r, "attempts recorded", len(j.Attempts), 1)
-	want := settle.Attempt{N: 1, Reason: settle.AttemptError, Error: "no route", Worker: worker, At: j.Attempts[0].At}
-	is(r, "the record", j.Attempts[0], want)
-	near(r, "when it was recorded", j.Attempts[0].At, r.now())
+	want := settle.Attempt{N: 1, Reason: settle.AttemptError, Error: "no route", Worker: worker, At: r.attempt(j, 0).At}
+	is(r, "the record", r.attempt(j, 0), want)
+	near(r, "when it was recorded", r.attempt(j, 0).At, r.now())
 }
 
 func appliesExhausted(r *rig) {
@@ -92,8 +92,8 @@ func appliesTerminal(r *rig) {
 	is(r, "state", j.State, settle.Dead)
 	is(r, "reason", j.Reason, settle.EndUndecodable)
 	is(r, "attempts recorded", len(j.Attempts), 1)
-	is(r, "reason of the attempt", j.Attempts[0].Reason, settle.AttemptUndecodable)
-	is(r, "node of the attempt", j.Attempts[0].Node, "n1")
+	is(r, "reason of the attempt", r.attempt(j, 0).Reason, settle.AttemptUndecodable)
+	is(r, "node of the attempt", r.attempt(j, 0).Node, "n1")
 }
 
 func appliesDeferrals(r *rig) {

@@ -12,12 +12,12 @@ var batchClauses = []clause{
 	{"a batch is bounded by Limit", batchLimit},
 	{"a batch is bounded by Bytes and one row always fits", batchBytes},
 	{"a due head takes along what is due within Linger", batchLingers},
-	{"a batch comes from the named lane first", batchNamedLane},
+	{"a batch comes from the named lanes and from no other", batchNamedLane},
 	{"a batch is sealed under its id", batchSealed},
 	{"a sealed batch is taken exactly as it was sealed", batchTakenAgain},
 	{"a batch never mixes sealed rows with others", batchNotMixed},
 	{"a crash keeps the seal", batchAfterCrash},
-	{"SetBatch unseals", batchUnsealed},
+	{"SetBatch without an id unseals the rows", batchUnsealed},
 	{"SetBatch replaces the seal so a batch can be split", batchSplit},
 	{"a batch counts an attempt of each of its rows", batchCounts},
 }
@@ -108,6 +108,8 @@ func batchNamedLane(r *rig) {
 	b := r.events(2, "b")
 	lane := r.insert(task(settle.EnqueueOpts{Tenant: "b", Delay: time.Hour}))[0].Lane
 	same(r, "the batch", ids(r.batch(settle.ClaimReq{Lanes: []settle.Lane{lane}}, "1")), b)
+	is(r, "a batch when the named lane has nothing due", len(r.batch(settle.ClaimReq{Lanes: []settle.Lane{lane}}, "2")), 0)
+	is(r, "a batch of no named lane", len(r.batch(settle.ClaimReq{}, "3")), 2)
 }
 
 func batchSealed(r *rig) {

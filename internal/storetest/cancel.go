@@ -24,6 +24,7 @@ func cancelPending(r *rig) {
 	is(r, "state", j.State, settle.Cancelled)
 	is(r, "reason", j.Reason, settle.EndCancelled)
 	is(r, "attempts recorded", len(j.Attempts), 0)
+	is(r, "why", j.Note, "no need")
 	near(r, "ended at", j.EndedAt, Start)
 }
 
@@ -33,8 +34,8 @@ func cancelRunning(r *rig) {
 	j := r.job(c.ID)
 	is(r, "state", j.State, settle.Cancelled)
 	is(r, "attempts recorded", len(j.Attempts), 1)
-	is(r, "reason of the attempt", j.Attempts[0].Reason, settle.AttemptCancelled)
-	is(r, "text of the attempt", j.Attempts[0].Error, "no need")
+	is(r, "reason of the attempt", r.attempt(j, 0).Reason, settle.AttemptCancelled)
+	is(r, "text of the attempt", r.attempt(j, 0).Error, "no need")
 }
 
 func cancelAwaiting(r *rig) {

@@ -27,7 +27,7 @@ func killedWorker(r *rig) {
 	is(r, "moved by the sweep", r.sweep(), 1)
 	j := r.job(n)
 	is(r, "state", j.State, settle.Pending)
-	is(r, "reason of attempt 1", j.Attempts[0].Reason, settle.AttemptWorkerLost)
+	is(r, "reason of attempt 1", r.attempt(j, 0).Reason, settle.AttemptWorkerLost)
 	c := r.again(n)
 	is(r, "attempt", c.Attempt, 2)
 	r.moves(on(c, succeeded("1")))
@@ -101,8 +101,8 @@ func lastLeaseRunsOut(r *rig) {
 	is(r, "state", j.State, settle.Dead)
 	is(r, "reason", j.Reason, settle.EndExhausted)
 	is(r, "attempts recorded", len(j.Attempts), 2)
-	is(r, "reason of the last attempt", j.Attempts[1].Reason, settle.AttemptWorkerLost)
-	check(r, j.Attempts[1].Error != "", "the last attempt says what happened")
+	is(r, "reason of the last attempt", r.attempt(j, 1).Reason, settle.AttemptWorkerLost)
+	check(r, r.attempt(j, 1).Error != "", "the last attempt says what happened")
 }
 
 func crashBudgetFirst(r *rig) {

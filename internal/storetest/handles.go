@@ -21,7 +21,7 @@ func handleSees(r *rig) {
 	n := r.add(keyed("k"))
 	is(r, "state there", b.job(n).State, settle.Pending)
 	r.moves(on(r.claimOne(), failed("no")))
-	is(r, "error there", errorsOf(b.job(n))[0], "no")
+	same(r, "errors there", errorsOf(b.job(n)), []string{"no"})
 	b.advance(time.Hour)
 	b.moves(on(b.claimOne(), succeeded("out")))
 	is(r, "state here", r.job(n).State, settle.Succeeded)

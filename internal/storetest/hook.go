@@ -57,7 +57,7 @@ func hookByHolder(r *rig) {
 func hookBySweep(r *rig) {
 	n := r.add(hooked(settle.EnqueueOpts{Deadline: time.Minute}))
 	is(r, "moved by the sweep", r.sweptAfter(time.Minute+tick), 1)
-	is(r, "what is told", r.told1(), settle.Ended{Job: n, Kind: work, Queue: queue, State: settle.Dead, Reason: settle.EndExpired})
+	is(r, "what is told", r.told1(), settle.Ended{Job: n, Kind: work, Queue: queue, State: settle.Dead, Reason: settle.EndExpired, Error: "the deadline passed"})
 }
 
 func hookByPerson(r *rig) {

@@ -10,6 +10,7 @@ var jumpClauses = []clause{
 	{"B-059 a job whose due time was slept through is due at once", sleptThroughDue},
 	{"B-059 a lease that was slept through can be renewed until a sweep has ended it", sleptThroughLease},
 	{"B-060 jobs stranded by a jump back are pulled to now", pulledDue},
+	{"B-060 pulled jobs have their turn in their lane", pulledTurn},
 	{"B-060 leases stranded by a jump back are cut", pulledLease},
 	{"B-060 Pull moves no more than it was asked to", pullLimit},
 	{"B-060 Pull counts jobs and leases against one limit", pullOneLimit},
@@ -67,6 +68,15 @@ func pulledDue(r *rig) {
 	lane := r.lanes(page)
 	is(r, "claimed by lane afterwards", len(r.ask(settle.ClaimReq{Lanes: lane}).Jobs), 2)
 	is(r, "pulled once more", r.pull(9*time.Hour, time.Hour, page), 0)
+}
+
+func pulledTurn(r *rig) {
+	r.insert(tenant("older"))
+	r.advance(time.Second)
+	var in settle.Inserted
+	r.jumped(8*time.Hour, func() { in = r.insert(tenant("stranded"))[0] })
+	is(r, "pulled", r.pull(9*time.Hour, time.Hour, page), 1)
+	same(r, "claimed by its lane", r.claimIDs(settle.ClaimReq{Lanes: []settle.Lane{in.Lane}, Limit: 1}), []settle.ID{in.ID})
 }
 
 func pulledLease(r *rig) {

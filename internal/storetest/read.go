@@ -69,12 +69,13 @@ func lastErrorStays(r *rig) {
 
 func labels(r *rig) {
 	c := r.started(task(settle.EnqueueOpts{}))
-	r.moves(on(c, failedFor(time.Minute)))
-	is(r, "after a failure", r.job(c.ID).Label(), "retrying")
-	c = r.again(c.ID)
-	is(r, "while it runs", r.job(c.ID).Label(), "running")
 	r.moves(on(c, settle.Deferred{Reason: settle.AttemptSnoozed, After: time.Minute}))
 	is(r, "after a deferral", r.job(c.ID).Label(), "deferred")
+	is(r, "after a deferral, in a list", r.list(settle.Filter{})[0].Label(), "deferred")
+	c = r.again(c.ID)
+	is(r, "while it runs", r.job(c.ID).Label(), "running")
+	r.moves(on(c, failedFor(time.Minute)))
+	is(r, "after a failure", r.job(c.ID).Label(), "retrying")
 	is(r, "before its first due", r.job(r.add(task(settle.EnqueueOpts{Delay: time.Hour}))).Label(), "scheduled")
 	is(r, "when due", r.job(r.add(tenant("b"))).Label(), "pending")
 }

@@ -248,6 +248,15 @@ func (r *rig) job(id settle.ID) settle.Job {
 	return j
 }
 
+// attempt is a record that must be there.
+func (r *rig) attempt(j settle.Job, i int) settle.Attempt {
+	r.Helper()
+	if i >= len(j.Attempts) {
+		r.Fatalf("attempts recorded of job %s: got %d, want more than %d", j.ID, len(j.Attempts), i)
+	}
+	return j.Attempts[i]
+}
+
 func (r *rig) apply(ts ...settle.Transition) []settle.Applied {
 	r.Helper()
 	said, err := r.store.Apply(r.ctx, ts)
@@ -296,16 +305,7 @@ func (r *rig) overdue(after settle.Cursor, limit int) settle.Overdue {
 // list walks all pages of a filter.
 func (r *rig) list(f settle.Filter) []settle.Job {
 	r.Helper()
-	var all []settle.Job
-	for {
-		jobs, next, err := r.store.Jobs(r.ctx, f)
-		ok(r, "Jobs", err)
-		all = append(all, jobs...)
-		if next == (settle.Cursor{}) {
-			return all
-		}
-		f.After = next
-	}
+	return r.pageThrough(f, func() {})
 }
 
 func (r *rig) count(f settle.Filter) int {

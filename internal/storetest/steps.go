@@ -137,7 +137,7 @@ func progressMoves(r *rig) {
 	}
 	near(r, "alarm", r.job(n).Alarm, Start.Add(3*time.Minute))
 	is(r, "moved at the ceiling", r.sweptAfter(30*time.Second+tick), 1)
-	is(r, "reason", r.job(n).Attempts[0].Reason, settle.AttemptNoResult)
+	is(r, "reason", r.attempt(r.job(n), 0).Reason, settle.AttemptNoResult)
 }
 
 // tryStep runs one attempt of a step to its failure and tells where it led.
@@ -160,10 +160,10 @@ func stepBudget(r *rig) {
 	is(r, "state after the second failure", j.State, settle.Dead)
 	is(r, "reason", j.Reason, settle.EndExhausted)
 	is(r, "attempts recorded", len(j.Attempts), 2)
-	is(r, "step of the record", j.Attempts[0].Step, "s")
-	is(r, "node of the record", j.Attempts[0].Node, "node-a")
-	is(r, "ticket of the record", j.Attempts[1].Ticket, id("look"))
-	is(r, "reason of the record", j.Attempts[0].Reason, settle.AttemptStepError)
+	is(r, "step of the record", r.attempt(j, 0).Step, "s")
+	is(r, "node of the record", r.attempt(j, 0).Node, "node-a")
+	is(r, "ticket of the record", r.attempt(j, 1).Ticket, id("look"))
+	is(r, "reason of the record", r.attempt(j, 0).Reason, settle.AttemptStepError)
 }
 
 func stepBudgetRetryable(r *rig) {
@@ -174,6 +174,7 @@ func stepBudgetRetryable(r *rig) {
 	}
 	j := r.tryStep(c, "s", true)
 	is(r, "state after the fifth failure", j.State, settle.Dead)
+	is(r, "what the node said", r.attempt(j, 0).Retryable, true)
 	is(r, "attempts recorded", len(j.Attempts), 5)
 }
 
@@ -211,8 +212,8 @@ func waitOver(r *rig) {
 	j := r.job(n)
 	is(r, "state", j.State, settle.Pending)
 	is(r, "attempts recorded", len(j.Attempts), 1)
-	is(r, "reason", j.Attempts[0].Reason, settle.AttemptNoResult)
-	is(r, "node", j.Attempts[0].Node, "n")
+	is(r, "reason", r.attempt(j, 0).Reason, settle.AttemptNoResult)
+	is(r, "node", r.attempt(j, 0).Node, "n")
 	is(r, "charged", j.Charged(), 1)
 }
 
@@ -222,8 +223,8 @@ func terminalAnswer(r *rig) {
 	j := r.job(n)
 	is(r, "state", j.State, settle.Dead)
 	is(r, "reason", j.Reason, settle.EndTerminal)
-	is(r, "node", j.Attempts[0].Node, "n")
-	is(r, "error", j.Attempts[0].Error, "bad frame")
+	is(r, "node", r.attempt(j, 0).Node, "n")
+	is(r, "error", r.attempt(j, 0).Error, "bad frame")
 }
 
 func parkedInLists(r *rig) {

@@ -19,6 +19,7 @@ var sweepClauses = []clause{
 	{"B-006.1 a sweep that acts on an old picture of a finished job changes nothing", sweepAfterSuccess},
 	{"B-006.2 a sweep that acts on an old picture of a reclaimed job changes nothing", sweepAfterReclaim},
 	{"B-006 a renewal between look and act wins", sweepAfterRenewal},
+	{"B-006 a renewal between look and a last end wins", lastEndAfterRenewal},
 	{"B-006 a progress note between look and act wins", sweepAfterProgress},
 	{"two sweeps at once end a lease once", twoSweeps},
 	{"P1 B-005 every live job ends by the sweep after its deadline", everyLiveJobEnds},
@@ -32,8 +33,8 @@ func overdueLease(r *rig) {
 	j := r.job(c.ID)
 	is(r, "state", j.State, settle.Pending)
 	is(r, "crashes", j.Crashed, 1)
-	is(r, "reason", j.Attempts[0].Reason, settle.AttemptWorkerLost)
-	is(r, "who was lost", j.Attempts[0].Worker, worker)
+	is(r, "reason", r.attempt(j, 0).Reason, settle.AttemptWorkerLost)
+	is(r, "who was lost", r.attempt(j, 0).Worker, worker)
 	is(r, "overdue afterwards", len(r.overdue(settle.Cursor{}, page).Jobs), 0)
 }
 
@@ -174,6 +175,15 @@ func sweepAfterRenewal(r *rig) {
 	is(r, "lost", len(r.renew(c)), 0)
 	r.comesTooLate(held, c.ID)
 	is(r, "state", r.job(c.ID).State, settle.Running)
+}
+
+func lastEndAfterRenewal(r *rig) {
+	c := r.started(withPolicy(settle.Policy{Attempts: 1}))
+	r.advance(lease + tick)
+	held := r.look()
+	is(r, "lost", len(r.renew(c)), 0)
+	r.comesTooLate(held, c.ID)
+	r.moves(on(c, succeeded("1")))
 }
 
 func sweepAfterProgress(r *rig) {

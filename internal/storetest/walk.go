@@ -198,7 +198,7 @@ func (w *walker) handlerSays(j settle.Job) settle.Event {
 	case 4, 5:
 		return failedFor(time.Duration(1+w.rng.IntN(2000)) * time.Millisecond)
 	case 6, 7:
-		return settle.Deferred{Reason: settle.AttemptSnoozed, After: time.Duration(w.rng.IntN(3000)) * time.Millisecond, Error: text}
+		return settle.Deferred{Reason: settle.AttemptSnoozed, After: time.Duration(w.rng.IntN(3000)) * time.Millisecond, Error: text, Node: "busy"}
 	case 8:
 		return settle.Deferred{Reason: settle.AttemptShutdown}
 	case 9:
@@ -248,10 +248,11 @@ func (w *walker) matches(before, after settle.Job, t settle.Transition) {
 	w.matchHistory(before, after, t)
 	if after.State.Ended() {
 		is(w, "reason", after.Reason, t.End)
+		is(w, "note", after.Note, t.Note)
 		near(w, "ended at", after.EndedAt, w.now())
 		is(w, "output", string(after.Output), string(t.Output))
 	} else {
-		is(w, "reason of a live job", after.Reason, "")
+		is(w, "reason and note of a live job", string(after.Reason)+after.Note, "")
 		is(w, "suspect", after.Suspect, t.To == settle.Pending && t.Suspect)
 	}
 }
@@ -318,7 +319,7 @@ func (w *walker) matchHistory(before, after settle.Job, t settle.Transition) {
 		last := after.Attempts[len(after.Attempts)-1]
 		near(w, "when the attempt was recorded", last.At, w.now())
 		want = append(want, settle.Attempt{N: before.Attempt, Reason: rec.Reason, Error: rec.Error, Step: rec.Step,
-			Ticket: rec.Ticket, Node: rec.Node, Worker: last.Worker, At: last.At})
+			Ticket: rec.Ticket, Node: rec.Node, Retryable: rec.Retryable, Worker: last.Worker, At: last.At})
 	}
 	same(w, "attempts", after.Attempts, want)
 	is(w, "steps", len(after.Steps), len(before.Steps)+btoi(t.Step != nil && !hasStep(before.Steps, t.Step.Step)))

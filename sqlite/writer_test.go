@@ -1,0 +1,298 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	zs "zombiezen.com/go/sqlite"
+
+	"github.com/settle-go/settle"
+)
+
+// commits counts the transactions in the write-ahead log: each ends with a
+// frame that says how big the file is.
+func commits(t testing.TB, path string) (n int) {
+	t.Helper()
+	b, err := os.ReadFile(path + "-wal")
+	must(t, err)
+	for at := 32; at+24+page <= len(b) && string(b[at+8:at+16]) == string(b[16:24]); at += 24 + page {
+		if be.Uint32(b[at+4:]) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// gathered holds the writer's turn until n calls of fn wait, then lets them go
+// together.
+func gathered(t testing.TB, st *Store, n int, fn func(i int) error) []error {
+	t.Helper()
+	st.w.turn <- struct{}{}
+	done := make(chan []error)
+	go func() { done <- together(n, fn) }()
+	until(t, 10*time.Second, "all calls wait", func() bool {
+		st.w.mu.Lock()
+		defer st.w.mu.Unlock()
+		return len(st.w.todo) == n
+	})
+	<-st.w.turn
+	return <-done
+}
+
+func TestConcurrentCallsShareTransactions(t *testing.T) {
+	st := newStore(t)
+	before := commits(t, st.Path())
+	errs := gathered(t, st, 200, func(int) error { _, err := st.Insert(t.Context(), task()); return err })
+	must(t, errors.Join(errs...))
+	n := commits(t, st.Path()) - before
+	check(t, n >= 1 && n <= 60, "200 concurrent inserts are far fewer than 200 transactions, got %d", n)
+	check(t, count(t, st) == 200, "all are stored")
+	before = commits(t, st.Path())
+	insert(t, st, task())
+	check(t, commits(t, st.Path()) == before+1, "a lone insert is one transaction")
+}
+
+func TestAFailingCallDoesNotUndoItsNeighbours(t *testing.T) {
+	st := newStore(t)
+	boom := errors.New("boom")
+	errs := gathered(t, st, 60, func(i int) error {
+		switch i % 3 {
+		case 0:
+			return st.write(t.Context(), "x", func(tx *tx) error { // fails after it has written
+				_, err := tx.insert([]settle.New{task()})
+				return errors.Join(err, boom)
+			})
+		case 1:
+			bad := task()
+			bad.Kind = "" // fails before
+			_, err := st.Insert(t.Context(), bad)
+			return err
+		default:
+			_, err := st.Insert(t.Context(), task())
+			return err
+		}
+	})
+	for i, err := range errs {
+		switch i % 3 {
+		case 0:
+			isErr(t, err, boom)
+		case 1:
+			check(t, isInvalid(err), "a caller's fault is the caller's: %v", err)
+		default:
+			check(t, err == nil, "a neighbour is not touched: %v", err)
+		}
+	}
+	check(t, count(t, st) == 20, "the good ones are stored, and only they: %d", count(t, st))
+}
+
+func TestAPanicReachesItsCallerAndNobodyElse(t *testing.T) {
+	st := newStore(t)
+	errs := gathered(t, st, 30, func(i int) (err error) {
+		if i%10 != 0 {
+			_, err := st.Insert(t.Context(), task())
+			return err
+		}
+		defer func() { err = fmt.Errorf("thrown: %v", recover()) }()
+		return st.write(t.Context(), "x", func(tx *tx) error {
+			_, err := tx.insert([]settle.New{task()})
+			must(t, err)
+			panic("boom")
+		})
+	})
+	for i, err := range errs {
+		if i%10 == 0 {
+			check(t, err != nil && strings.Contains(err.Error(), "thrown: panic: boom"), "the panic is thrown in the caller's goroutine: %v", err)
+		} else {
+			check(t, err == nil, "a neighbour is not touched: %v", err)
+		}
+	}
+	check(t, count(t, st) == 27, "the others are stored: %d", count(t, st))
+	func() {
+		defer func() { check(t, recover() != nil, "a panic of a read is thrown too") }()
+		_ = st.read(t.Context(), "x", func(conn, int64) error { panic("boom") })
+	}()
+	for range 2 * maxReaders {
+		_ = count(t, st)
+	}
+	insert(t, st, task())
+}
+
+func TestACallThatGivesUpIsAnsweredAlsoIfItDidNotFit(t *testing.T) {
+	st := newStore(t, Config{Synchronous: Normal})
+	for range size(20, 500) {
+		began := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := gathered(t, st, 2, func(i int) error {
+			if i == 0 {
+				return st.write(t.Context(), "slow", func(*tx) error {
+					close(began)
+					time.Sleep(2 * batchWork) // the other one does not fit any more
+					return nil
+				})
+			}
+			go func() { <-began; cancel() }()
+			_, err := st.Insert(ctx, task())
+			return err
+		})
+		cancel()
+		check(t, errs[0] == nil && (errs[1] == nil || errors.Is(errs[1], context.Canceled)), "both are answered: %v", errs)
+	}
+}
+
+func TestLimitOfJobsHoldsForCallsThatShareATransaction(t *testing.T) {
+	st := newStore(t, Config{MaxJobs: 10})
+	errs := gathered(t, st, 50, func(int) error { _, err := st.Insert(t.Context(), task()); return err })
+	full := 0
+	for _, err := range errs {
+		if err != nil {
+			isErr(t, err, settle.ErrFull)
+			full++
+		}
+	}
+	check(t, full == 40 && count(t, st) == 10, "10 are accepted, got %d, %d refused", count(t, st), full)
+}
+
+func TestReadsDoNotBlockWrites(t *testing.T) {
+	st := newStore(t)
+	insert(t, st, task())
+	must(t, st.read(t.Context(), "x", func(c conn, _ int64) error {
+		before, err := number(c, `select count(*) from live`)
+		must(t, err)
+		insert(t, st, task()) // would hang
+		after, err := number(c, `select count(*) from live`)
+		check(t, before == 1 && after == 1, "a read sees one moment: %d, %d", before, after)
+		return err
+	}))
+	// And a writer at work blocks no read.
+	must(t, st.write(t.Context(), "x", func(*tx) error {
+		check(t, count(t, st) == 2, "a read goes on beside the writer")
+		return nil
+	}))
+}
+
+// everyCall is every method that can fail.
+func everyCall(ctx context.Context, st *Store) map[string]error {
+	out := map[string]error{}
+	_, out["Insert"] = st.Insert(ctx, task())
+	_, out["Claim"] = st.Claim(ctx, request(1))
+	_, out["Renew"] = st.Renew(ctx, me, []settle.Held{{Job: settle.NewID(), Attempt: 1}}, lease)
+	_, out["Apply"] = st.Apply(ctx, []settle.Transition{{Job: settle.NewID(), To: settle.Succeeded}})
+	_, out["Overdue"] = st.Overdue(ctx, settle.Cursor{}, 1)
+	_, out["Lanes"] = st.Lanes(ctx, "default", 0, 1)
+	_, out["Job"] = st.Job(ctx, settle.NewID())
+	_, _, out["Jobs"] = st.Jobs(ctx, settle.Filter{})
+	_, out["Ages"] = st.Ages(ctx)
+	_, out["Counts"] = st.Counts(ctx, 0)
+	out["Hold"] = st.Hold(ctx, settle.Hold{Queue: "q", For: time.Hour})
+	_, out["Release"] = st.Release(ctx, "q", "", true)
+	_, out["Holds"] = st.Holds(ctx)
+	_, out["Prune"] = st.Prune(ctx, settle.Keep{}, 1)
+	_, out["Remove"] = st.Remove(ctx, nil)
+	_, out["Ack"] = st.Ack(ctx, nil, true)
+	_, out["Pull"] = st.Pull(ctx, time.Second, time.Second, 1)
+	_, out["Note"] = st.Note(ctx, "q")
+	out["SetNote"] = st.SetNote(ctx, settle.Note{Queue: "q"})
+	_, out["Removed"] = st.Removed(ctx)
+	out["InTx"] = st.InTx(ctx, func(sqlTx) error { return nil })
+	out["Listen"] = st.Listen(ctx, "q", func(settle.Lane) {})
+	return out
+}
+
+func TestAClosedStoreSaysSo(t *testing.T) {
+	st := newStore(t)
+	insert(t, st, task())
+	_ = count(t, st)
+	must(t, st.InTx(t.Context(), func(sqlTx) error { return nil }))
+	must(t, st.Close())
+	for name, err := range everyCall(t.Context(), st) {
+		check(t, errors.Is(err, settle.ErrClosed), "%s of a closed store is ErrClosed, got %v", name, err)
+	}
+	must(t, st.Close())
+	left, err := os.Stat(st.Path() + "-wal")
+	check(t, err != nil, "the last one out leaves no log behind: %v", left)
+}
+
+func TestCloseUnderLoad(t *testing.T) {
+	path := newPath(t)
+	for range size(3, 50) {
+		st := openAt(t, path, Config{Synchronous: Normal})
+		before := count(t, st)
+		var stored atomic.Int64
+		loads := make(chan []error)
+		go func() {
+			loads <- together(40, func(i int) error {
+				for {
+					var err error
+					switch i % 4 {
+					case 0, 1:
+						if _, err = st.Insert(t.Context(), task()); err == nil {
+							stored.Add(1)
+						}
+					case 2:
+						_, _, err = st.Jobs(t.Context(), settle.Filter{Limit: 5})
+					default:
+						err = st.InTx(t.Context(), func(tx sqlTx) error { _, err := st.EnqueueTx(t.Context(), tx, task()); return err })
+						if err == nil {
+							stored.Add(1)
+						}
+					}
+					if err != nil {
+						return err
+					}
+				}
+			})
+		}()
+		until(t, 10*time.Second, "work is under way", func() bool { return stored.Load() > 50 })
+		must(t, st.Close())
+		for _, err := range <-loads {
+			isErr(t, err, settle.ErrClosed)
+		}
+		again := openAt(t, path)
+		check(t, count(t, again)-before == int(stored.Load()), "what was acknowledged is stored, and nothing else: %d, want %d", count(t, again)-before, stored.Load())
+		must(t, again.Close())
+	}
+}
+
+func TestNoGoroutineOutlivesItsStore(t *testing.T) {
+	st := newStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- st.Listen(ctx, "default", func(settle.Lane) {}) }()
+	_ = together(20, func(int) error { _ = everyCallBut(t.Context(), st); return nil })
+	_, stop := st.Watch([]settle.ID{settle.NewID()})
+	stop()
+	cancel()
+	must(t, <-done)
+	must(t, st.Close())
+	until(t, 5*time.Second, "no goroutine of the package is left", func() bool { return !strings.Contains(stacks(), "settle/sqlite.(*") && !strings.Contains(stacks(), "database/sql.(*DB)") })
+	check(t, len(st.bus.listen) == 0 && len(st.bus.watched) == 0, "nobody listens any more")
+}
+
+func everyCallBut(ctx context.Context, st *Store) error {
+	_, err := st.Insert(ctx, task())
+	_, err2 := st.Claim(ctx, request(1))
+	_, err3 := st.Counts(ctx, 0)
+	err4 := st.InTx(ctx, func(sqlTx) error { return nil })
+	return errors.Join(err, err2, err3, err4)
+}
+
+func TestOpenConnectionsAreClosedWithTheStore(t *testing.T) {
+	st := newStore(t)
+	_ = together(20, func(int) error { _ = count(t, st); return nil })
+	must(t, st.Close())
+	// Nobody has the file any more: it can be had exclusively.
+	c, err := zs.OpenConn(fileURI(st.Path()), zs.OpenReadWrite, zs.OpenURI)
+	must(t, err)
+	defer func() { must(t, c.Close()) }()
+	d := newDirect(c)
+	c.SetBusyTimeout(0)
+	must(t, d.query("pragma locking_mode = exclusive", func(row) error { return nil }))
+	_, err = d.exec("begin exclusive")
+	must(t, err)
+}

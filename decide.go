@@ -221,8 +221,15 @@ func (d *decision) postpone(e Deferred) {
 
 func (d *decision) park(w Wait) { d.await(w, d.p.Wait) }
 
-// progress resets the silence alone: the ceiling never moves.
-func (d *decision) progress() { d.await(*d.s.Wait, d.s.WaitLeft) }
+// progress resets the silence alone: the ceiling never moves, and once it has
+// passed no note keeps the sweep away.
+func (d *decision) progress() {
+	if d.s.WaitLeft <= 0 || d.s.Remaining <= 0 {
+		d.refuse(RefusedSpent)
+		return
+	}
+	d.await(*d.s.Wait, d.s.WaitLeft)
+}
 
 func (d *decision) await(w Wait, ceiling time.Duration) {
 	d.t.To = Awaiting

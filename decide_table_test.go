@@ -177,6 +177,7 @@ var stepRows = []row{
 	{"", one(Awaiting), Progressed{Ticket: ticketA}, "no silence is watched", nil, Policy{}},
 	{"", one(Awaiting), Progressed{Ticket: ticketA}, "resets the silence", func(s *Snapshot) { s.Wait.Silence = time.Minute }, Policy{}},
 	{"P1", one(Awaiting), Progressed{Ticket: ticketA}, "the ceiling does not move", func(s *Snapshot) { s.Wait.Silence, s.WaitLeft = time.Minute, time.Second }, Policy{}},
+	{"P1", one(Awaiting), Progressed{Ticket: ticketA}, "the ceiling has passed", func(s *Snapshot) { s.Wait.Silence, s.WaitLeft = time.Minute, 0 }, Policy{}},
 	{"P3", one(Awaiting), Progressed{Ticket: ticketB}, "the ticket is another's", nil, Policy{}},
 	{"P3", []State{Pending, Running}, Progressed{Ticket: ticketA}, "", nil, Policy{}},
 	{"P3", ended, Progressed{Ticket: ticketA}, "", nil, Policy{}},

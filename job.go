@@ -32,7 +32,7 @@ type Job struct {
 
 	Reason  EndReason `json:"reason,omitempty"`
 	Note    string    `json:"note,omitempty"`          // why it ended, where no attempt says so
-	Worker  int64     `json:"worker,omitempty,string"` // who holds the lease; 0 = nobody
+	Worker  int64     `json:"worker,omitempty,string"` // who holds the lease, or held it at the end; 0 = nobody
 	Batch   ID        `json:"batch,omitzero"`
 	Wait    *Wait     `json:"wait,omitempty"`
 	Suspect bool      `json:"suspect,omitempty"`

@@ -109,8 +109,9 @@ type Inserted struct {
 type ClaimReq struct {
 	Queue string
 	Kinds []string // kinds that the worker can run; others are never claimed
-	// Lanes are served first, in this order, PerLane rows each at most; what
-	// they do not fill is filled by age. Empty = by age alone. With Batch,
+	// Lanes are served first, in this order and each named once, PerLane rows
+	// each at most; what they do not fill is filled by age, past PerLane too.
+	// Empty = by age alone. With Batch,
 	// lanes that are named are all that is looked at.
 	Lanes   []Lane
 	PerLane int // 0 = no bound but Limit

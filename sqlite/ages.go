@@ -38,22 +38,47 @@ func (s *Store) age(c conn, stream, now int64) (a settle.Age, err error) {
 		}, stream); err != nil {
 		return a, err
 	}
-	due, err := number(c, `select due from live where state = 0 and suspect = 0 and stream = ? order by due limit 1`, stream)
-	if err != nil {
-		return a, err
-	}
-	alone, err := number(c, `select due from live where state = 0 and suspect = 1 and stream = ? order by due limit 1`, stream)
-	if err != nil {
-		return a, err
-	}
-	if alone > 0 && (due == 0 || alone < due) {
-		due = alone
-	}
-	if due > 0 && due < now {
-		a.Waiting = micro(now - due)
+	for _, suspect := range []int{0, 1} {
+		due, err := oldestDue(c, queue, stream, suspect, now)
+		if err != nil {
+			return a, err
+		}
+		if due > 0 {
+			a.Waiting = max(a.Waiting, micro(now-due))
+		}
 	}
 	a.Queue, err = s.queueName(c, queue)
 	return a, err
+}
+
+// heldLook bounds how many held rows the waiting age looks past.
+const heldLook = 10_000
+
+// oldestDue is since when the oldest claimable row is due; 0 = there is none,
+// or it stands behind more held rows than are looked at.
+func oldestDue(c conn, queue, stream int64, suspect int, now int64) (due int64, err error) {
+	held := map[int64]bool{}
+	whole := false
+	if err := c.query(`select whole, lane from hold where queue = ? and until > ?`, func(r row) error {
+		whole = whole || r.int(0) == 1
+		held[r.int(1)] = true
+		return nil
+	}, queue, now); err != nil || whole {
+		return 0, err
+	}
+	err = c.query(oldestRows[suspect], func(r row) error {
+		if held[r.int(1)] {
+			return nil
+		}
+		due = r.int(0)
+		return errStop
+	}, stream, now, now, heldLook)
+	return due, err
+}
+
+var oldestRows = [2]string{
+	`select due, lane from live where state = 0 and suspect = 0 and stream = ? and due <= ? and alarm > ? order by due limit ?`,
+	`select due, lane from live where state = 0 and suspect = 1 and stream = ? and due <= ? and alarm > ? order by due limit ?`,
 }
 
 // Lanes lists lanes of a queue that have pending rows: one seek each.
@@ -117,9 +142,20 @@ func (s *Store) count(c conn, st int64, limit int) (out []settle.Count, err erro
 		out = append(out, settle.Count{Queue: name, State: states[st], N: int(r.int(1)), Acked: int(r.int(2))})
 		return err
 	}, st, limit)
-	for i := range out {
-		out[i].More = total >= limit
+	if err != nil || total < limit {
+		return out, err
 	}
+	// Older rows were not looked at: every queue may have more.
+	counted := map[string]bool{}
+	for i := range out {
+		out[i].More, counted[out[i].Queue] = true, true
+	}
+	err = c.query(`select name from queue order by name`, func(r row) error {
+		if name := r.text(0); !counted[name] {
+			out = append(out, settle.Count{Queue: name, State: states[st], More: true})
+		}
+		return nil
+	})
 	return out, err
 }
 

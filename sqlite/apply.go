@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
+	"unicode/utf8"
 
 	zs "zombiezen.com/go/sqlite"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/redact"
 )
 
 // Apply carries out transitions, each for itself, in one transaction.
@@ -79,7 +82,7 @@ func (t *tx) end(n int64, m *settle.Transition) (bool, error) {
 		select n, ?, ?, ?, since, ?, ?, ?, ?, tries, redrives, base, worker, ?, ?,
 			iif(gated and ?, stream, null), iif(gated and ?, lane, null)
 		from live where n = ? and attempt = ? and state = ? and (? = 0 or alarm = ?)`,
-		t.now, stateOf(m.To), string(m.End), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Output, null(m.Note),
+		t.now, stateOf(m.To), string(m.End), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Output, null(storable(m.Note)),
 		unjudged(m), unjudged(m), n, m.Fence.Attempt, stateOf(m.Fence.State), m.Fence.Seen, m.Fence.Seen)
 	if err != nil || r.changes == 0 {
 		return false, err
@@ -196,7 +199,7 @@ func (t *tx) follow(n int64, m *settle.Transition) error {
 	if r := m.Record; r != nil {
 		_, err := t.exec(`insert or replace into attempt (n, k, reason, error, step, ticket, node, worker, at, retryable)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			n, m.Attempt, string(r.Reason), r.Error, null(r.Step), idOrNull(r.Ticket), null(r.Node), m.Fence.Worker, t.now, r.Retryable)
+			n, m.Attempt, string(r.Reason), storable(r.Error), null(r.Step), idOrNull(r.Ticket), null(r.Node), m.Fence.Worker, t.now, r.Retryable)
 		faults = append(faults, err)
 	}
 	if r := m.Step; r != nil {
@@ -214,6 +217,15 @@ func (t *tx) follow(n int64, m *settle.Transition) error {
 	return errors.Join(faults...)
 }
 
+// storable guards the column against text that nobody made safe: what every
+// store, and every reader behind it, can carry.
+func storable(text string) string {
+	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
+		return text
+	}
+	return redact.Text(text)
+}
+
 // already tells a repeated transition from a stale one.
 func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 	var same int64
@@ -226,9 +238,12 @@ func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 			and redrives = ? and (wait is null or ? is null or wait ->> '$.ticket' = ?)`,
 			n, stateOf(m.To), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Redrives, ticketOf(m), ticketOf(m))
 	}
-	if same == 0 && err == nil && m.Record != nil && !m.To.Ended() {
+	if same == 0 && err == nil && m.Record != nil {
 		same, err = number(t, `select 1 from attempt where n = ? and k = ? and reason = ? and error = ?`,
-			n, m.Attempt, string(m.Record.Reason), m.Record.Error)
+			n, m.Attempt, string(m.Record.Reason), storable(m.Record.Error))
+	}
+	if same == 0 && err == nil && m.Step != nil {
+		same, err = number(t, `select 1 from step where n = ? and name = ? and ticket = ?`, n, m.Step.Step, m.Step.Ticket[:])
 	}
 	if err != nil {
 		return "", err

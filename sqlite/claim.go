@@ -151,7 +151,13 @@ func (c *claim) byAge(which string, limit int) error {
 	for _, n := range c.chosen {
 		taken[n] = true
 	}
-	for walked := 0; len(c.chosen) < limit && walked < heldWalk; {
+	for walked := 0; len(c.chosen) < limit; {
+		if walked == heldWalk {
+			if c.req.Suspects {
+				return nil
+			}
+			return c.pastHeld(taken, limit)
+		}
 		n, ok, err := m.next()
 		if err != nil || !ok {
 			return err
@@ -161,7 +167,50 @@ func (c *claim) byAge(which string, limit int) error {
 		case c.held[m.lane]:
 			walked++
 		default:
-			c.chosen = append(c.chosen, n)
+			c.chosen, taken[n] = append(c.chosen, n), true
+		}
+	}
+	return nil
+}
+
+// lanesWalk bounds how many lanes are looked at behind a held backlog.
+const lanesWalk = 100
+
+// pastHeld goes lane by lane where held rows fill the front: from a new place
+// each time, so that each lane has its turn however many there are.
+func (c *claim) pastHeld(taken map[int64]bool, limit int) error {
+	lo, hi := span(c.queue)
+	start := lo + int64(uint64(c.now)*0x9e3779b97f4a7c15>>(64-hashBits)) // spread by the clock: simulations stay repeatable
+	for _, part := range [][2]int64{{start - 1, hi}, {lo - 1, start - 1}} {
+		at := part[0]
+		for range lanesWalk {
+			lane, err := number(c, `select lane from live where state = 0 and suspect = 0 and lane > ? and lane <= ? order by lane limit 1`, at, part[1])
+			if err != nil {
+				return err
+			}
+			if lane == 0 {
+				break
+			}
+			if at = lane; !c.held[lane] {
+				if err := c.rest(lane, taken, limit); err != nil || len(c.chosen) >= limit {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rest takes what is due in a lane and has not been chosen yet.
+func (c *claim) rest(lane int64, taken map[int64]bool, limit int) error {
+	m := c.lane(lane, c.now, limit)
+	for len(c.chosen) < limit {
+		n, ok, err := m.next()
+		if err != nil || !ok {
+			return err
+		}
+		if !taken[n] {
+			c.chosen, taken[n] = append(c.chosen, n), true
 		}
 	}
 	return nil
@@ -175,7 +224,7 @@ func (c *claim) batch() error {
 	if err := one.turns(); err != nil {
 		return err
 	}
-	if len(one.chosen) == 0 {
+	if len(one.chosen) == 0 && len(c.req.Lanes) == 0 {
 		if err := one.byAge(`suspect = 0`, 1); err != nil {
 			return err
 		}

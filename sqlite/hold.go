@@ -25,7 +25,7 @@ func (s *Store) Hold(ctx context.Context, h settle.Hold) error {
 			return err
 		}
 		_, err = t.exec(`insert into hold (queue, whole, tenant, lane, began, until, tries, reason, error) values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-			on conflict do update set until = excluded.until, tries = excluded.tries, reason = excluded.reason, error = excluded.error`,
+			on conflict do update set began = iif(until > excluded.began, began, excluded.began), until = excluded.until, tries = excluded.tries, reason = excluded.reason, error = excluded.error`,
 			queue, h.Whole, h.Tenant, laneOf(queue, h.Tenant), t.now, t.now+ceilMicro(h.For), h.Tries, h.Reason, h.Text)
 		return err
 	})

@@ -40,7 +40,7 @@ func (s *Store) Pull(ctx context.Context, within, lease time.Duration, limit int
 		moved = r.changes
 		far := t.now + ceilMicro(lease)
 		r, err = t.exec(`update live set alarm = min(?1, deadline) where n in (
-			select n from live where state = 1 and alarm > ?1 limit ?2)`, far, limit)
+			select n from live where state = 1 and alarm > ?1 limit ?2)`, far, limit-moved)
 		moved += r.changes
 		t.nudge.anywhere()
 		return err

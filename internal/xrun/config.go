@@ -47,6 +47,7 @@ type Config struct {
 	// and nil = this process's.
 	Folder string
 	Env    []string
+	window int // of -k, for tests; 0 = the default
 }
 
 // UsageError: what was asked for cannot be done as it was asked.
@@ -129,6 +130,7 @@ func (c Config) policy() settle.Policy {
 		// A command cannot take the worker down with it, so nothing is gained
 		// by running suspects alone: lost attempts are attempts.
 		Crashes:    c.Attempts + 1,
+		Deferrals:  1_000_000, // of -k in a hurry, and of one Ctrl-C after the other
 		Timeout:    maxTimeout,
 		BackoffMin: c.Backoff,
 		BackoffMax: max(c.Backoff, 15*time.Minute),
@@ -153,6 +155,9 @@ func Prepare(c Config) (*Plan, error) {
 	}
 	if err := c.validate(); err != nil {
 		return nil, err
+	}
+	if c.window == 0 {
+		c.window = window
 	}
 	p := &Plan{Config: c, tmpl: tmpl.Parse(c.Command), items: split.New(c.In, c.NUL)}
 	if program, known := p.tmpl.Program(); known {

@@ -54,6 +54,11 @@ func (s *start) feed(ctx context.Context) error {
 	go s.read(ctx, lines)
 	for {
 		batch, end, err := f.gather(ctx, lines)
+		if s.order != nil {
+			if e := s.order.room(ctx, len(batch)); e != nil {
+				return e
+			}
+		}
 		if e := f.store(ctx, batch); e != nil {
 			return e
 		}

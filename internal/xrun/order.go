@@ -11,7 +11,14 @@ import (
 // every item placed before it has ended. One that has no place yet waits until
 // it has one, or until the input has ended: then it is left from an earlier
 // input and may pass at any time.
+//
+// At most window items wait, and at most window are placed and have not passed:
+// so an item that failed, and is now behind all the others in the queue, finds
+// a free slot when it comes up again.
 type order struct {
+	window int
+	moved  chan struct{} // the head has moved; holds one
+
 	mu     sync.Mutex
 	line   []settle.ID // placed and not yet passed, in order; ended ones too
 	head   int         // where in line the first that has not ended stands
@@ -21,8 +28,34 @@ type order struct {
 	turn   map[settle.ID]chan struct{} // who waits; closed when it may pass
 }
 
-func newOrder() *order {
-	return &order{placed: map[settle.ID]bool{}, ended: map[settle.ID]bool{}, turn: map[settle.ID]chan struct{}{}}
+func newOrder(window int) *order {
+	return &order{window: window, moved: make(chan struct{}, 1), placed: map[settle.ID]bool{}, ended: map[settle.ID]bool{}, turn: map[settle.ID]chan struct{}{}}
+}
+
+// room waits until n more items may be placed; only the context ends it early.
+func (o *order) room(ctx context.Context, n int) error {
+	for {
+		o.mu.Lock()
+		ahead := len(o.line) - o.head
+		o.mu.Unlock()
+		if ahead == 0 || ahead+n <= o.window {
+			return nil
+		}
+		select {
+		case <-o.moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// crowded reports whether an item had better not run now: as many as may wait
+// do so already, and it is not the one that all wait for.
+func (o *order) crowded(id settle.ID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first, ok := o.first()
+	return len(o.turn) >= o.window && (!ok || first != id)
 }
 
 // place puts an item behind all that were placed before it.
@@ -98,6 +131,10 @@ func (o *order) advance() {
 		delete(o.ended, id)
 		delete(o.placed, id)
 		o.head++
+		select {
+		case o.moved <- struct{}{}:
+		default:
+		}
 	}
 	if o.head > 1000 && o.head > len(o.line)/2 { // give the memory back
 		o.line = append([]settle.ID(nil), o.line[o.head:]...)

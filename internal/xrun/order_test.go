@@ -16,7 +16,7 @@ func id(n int) settle.ID { return settle.ID{byte(n >> 8), byte(n), 1} }
 func TestOutputPassesInTheOrderOfTheInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
-		o := newOrder()
+		o := newOrder(10_000)
 		var mu sync.Mutex
 		var got []int
 		for _, i := range rand.Perm(n) {
@@ -51,7 +51,7 @@ func TestOutputPassesInTheOrderOfTheInput(t *testing.T) {
 
 func TestAnItemThatDiesLetsTheNextPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOrder()
+		o := newOrder(10_000)
 		for i := range 4 {
 			o.place(id(i))
 		}
@@ -78,7 +78,7 @@ func TestAnItemThatDiesLetsTheNextPass(t *testing.T) {
 }
 
 func TestAnEndBeforeThePlaceCounts(t *testing.T) {
-	o := newOrder()
+	o := newOrder(10_000)
 	o.end(id(0))
 	o.place(id(0))
 	o.place(id(1))
@@ -88,7 +88,7 @@ func TestAnEndBeforeThePlaceCounts(t *testing.T) {
 }
 
 func TestAWaitEndsWithItsContext(t *testing.T) {
-	o := newOrder()
+	o := newOrder(10_000)
 	o.place(id(0))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -101,7 +101,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 }
 
 func TestThousandsInOrderGiveTheirMemoryBack(t *testing.T) {
-	o := newOrder()
+	o := newOrder(10_000)
 	for i := range 5000 {
 		o.place(id(i))
 		o.end(id(i))
@@ -109,4 +109,64 @@ func TestThousandsInOrderGiveTheirMemoryBack(t *testing.T) {
 	if len(o.line)-o.head != 0 || len(o.line) > 2001 || len(o.placed)+len(o.ended)+len(o.turn) > 0 {
 		t.Errorf("kept: %d in line, %d placed, %d ended, %d waiting", len(o.line), len(o.placed), len(o.ended), len(o.turn))
 	}
+}
+
+func TestNoMoreIsPlacedThanMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrder(3)
+		room := 0
+		go func() {
+			for i := range 5 {
+				if err := o.room(context.Background(), 1); err != nil {
+					t.Error(err)
+				}
+				room++
+				o.place(id(i))
+			}
+		}()
+		synctest.Wait()
+		if room != 3 {
+			t.Fatalf("%d placed, want 3", room)
+		}
+		o.end(id(1))
+		synctest.Wait()
+		if room != 3 {
+			t.Fatalf("%d placed although the first has not ended", room)
+		}
+		o.end(id(0))
+		synctest.Wait()
+		if room != 5 {
+			t.Errorf("%d placed after two have passed, want 5", room)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if o.room(ctx, 1) == nil {
+			t.Error("no room, and no error")
+		}
+	})
+}
+
+func TestWhenAllPlacesAreTakenOnlyTheFirstRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrder(2)
+		for i := range 4 {
+			o.place(id(i))
+		}
+		if o.crowded(id(3)) {
+			t.Error("crowded while nobody waits")
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		for _, i := range []int{1, 2} {
+			go o.wait(ctx, id(i))
+		}
+		synctest.Wait()
+		if !o.crowded(id(3)) || o.crowded(id(0)) {
+			t.Error("want the first to run, and no other")
+		}
+		cancel()
+		synctest.Wait()
+		if o.crowded(id(3)) {
+			t.Error("crowded after all have gone")
+		}
+	})
 }

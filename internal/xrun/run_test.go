@@ -174,6 +174,36 @@ func TestOutputInTheOrderOfTheInputDoesNotHoldCommandsUp(t *testing.T) {
 	s.says(t, "out 7") // of a dead item, on standard error
 }
 
+// A first item that fails comes behind all others in the queue; with more of
+// them than may wait it still gets its turn. So do items that an earlier start
+// without -k has stored.
+func TestTheOrderIsKeptHoweverFarBehindTheFirstItemFalls(t *testing.T) {
+	r := newRunner(t)
+	c := r.sh(`test $1 = 1 && ! test -e again && touch again && exit 75; echo $1`)
+	c.Ordered, c.window, c.Jobs = true, 20, 3
+	r.run(c, lines(60)).want(t, 0, lines(60))
+
+	r = newRunner(t)
+	unordered := r.sh(`exit 75`)
+	unordered.Attempts, unordered.Jobs, unordered.Backoff = 5, 1, time.Millisecond
+	stop := make(chan os.Signal, 1)
+	unordered.Stop = stop
+	st, err := sqlite.Open(r.db, r.conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	go func() {
+		await(t, "all items to be stored", func() bool {
+			n, err := countRows(context.Background(), st, "run/test")
+			return err == nil && sum(n) == 60
+		})
+		stop <- os.Interrupt
+	}()
+	r.on(st, unordered, strings.NewReader(lines(60))).want(t, 1, "")
+	r.on(st, c, strings.NewReader(lines(60))).want(t, 0, lines(60))
+}
+
 func TestTheOrderGoesOnWhenSomebodyElseEndsAnItem(t *testing.T) {
 	r := newRunner(t)
 	st, err := sqlite.Open(r.db, r.conf)

@@ -91,7 +91,7 @@ func (p *Plan) newStart(st settle.Store, lock *runlock.Lock) *start {
 		s.slots <- i
 	}
 	if p.Ordered {
-		s.order = newOrder()
+		s.order = newOrder(max(min(p.window, openFiles()-reserve-filesPerJob*p.Jobs), 1))
 	}
 	return s
 }
@@ -128,7 +128,7 @@ const (
 func (s *start) newWorker() {
 	slots := s.Jobs + maxAhead
 	if s.order != nil {
-		slots += min(window, max(openFiles()-reserve-filesPerJob*s.Jobs, 0)/2)
+		slots += s.order.window
 	}
 	s.gate = newGate(s.store, s.Jobs)
 	s.worker = worker.New(s.gate, worker.Config{Queue: s.queue(), Slots: slots, Drain: time.Minute,

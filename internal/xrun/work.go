@@ -45,6 +45,9 @@ func notNow(err error) error {
 // work is the handler: it runs the command for one item.
 func (s *start) work(ctx context.Context, j *worker.Job[[]byte]) ([]byte, error) {
 	defer s.gate.done(j.ID)
+	if s.order != nil && s.order.crowded(j.ID) {
+		return nil, worker.Report(settle.Deferred{Reason: settle.AttemptSnoozed, After: time.Second, Error: "it is too far from its turn (-k)"})
+	}
 	slot, ok := s.slot(ctx)
 	if !ok {
 		return nil, handBack()

@@ -151,7 +151,7 @@ func (c *Client) steer(ctx context.Context, id ID, ev Event) (Job, error) {
 		}
 		t := j.Decide(ev, rand.Float64(), false)
 		if t.Refusal != "" {
-			return j, &StaleError{Job: id, Attempt: j.Attempt, State: j.State, Detail: string(t.Refusal)}
+			return j, &StaleError{Job: id, State: j.State, Detail: string(t.Refusal)}
 		}
 		said, err := c.store.Apply(ctx, []Transition{t})
 		if err != nil {
@@ -161,7 +161,7 @@ func (c *Client) steer(ctx context.Context, id ID, ev Event) (Job, error) {
 		case Done, Already:
 			return c.Get(ctx, id)
 		case Superseded:
-			return j, &StaleError{Job: id, Attempt: j.Attempt, State: j.State,
+			return j, &StaleError{Job: id, State: j.State,
 				Detail: fmt.Sprintf("a live job has its key %q", j.Key)}
 		}
 	}

@@ -20,13 +20,16 @@ var (
 // attempt, a sweep or a person was faster. Nothing was changed.
 type StaleError struct {
 	Job     ID
-	Attempt int    // the attempt that the caller held
+	Attempt int    // the attempt that the caller held; 0 = a person's wish
 	State   State  // where the job stands now
 	Detail  string // for people; may be empty
 }
 
 func (e *StaleError) Error() string {
-	msg := fmt.Sprintf("job %s: attempt %d no longer holds the job, which is %s", e.Job, e.Attempt, e.State)
+	msg := fmt.Sprintf("job %s is %s", e.Job, e.State)
+	if e.Attempt > 0 {
+		msg = fmt.Sprintf("job %s: attempt %d no longer holds the job, which is %s", e.Job, e.Attempt, e.State)
+	}
 	if e.Detail != "" {
 		msg += ": " + e.Detail
 	}

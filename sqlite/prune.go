@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/settle-go/settle"
 )
@@ -11,8 +12,8 @@ import (
 // maxLog is the size above which the write-ahead log is emptied to the file.
 const maxLog = 64 << 20
 
-// Prune removes ended jobs that are past their time, oldest end first, and
-// empties the write-ahead log when a long reader has let it grow.
+// Prune removes ended jobs that are past their time, oldest end first, at the
+// limit of bytes also before it, and empties the write-ahead log when a long reader has let it grow.
 func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.Pruned, err error) {
 	k = k.WithDefaults()
 	err = s.write(ctx, "prune", func(t *tx) error {
@@ -37,6 +38,16 @@ func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.P
 				return err
 			}
 			p.Removed += len(rows)
+		}
+		for over := true; over && p.Removed < limit; { // what ends needs room too
+			var err error
+			if over, err = t.overBytes(); err != nil || !over {
+				return err
+			}
+			n, err := t.makeRoom()
+			if p.Removed += n; err != nil || n == 0 {
+				return err
+			}
 		}
 		p.More = p.Removed >= limit
 		return nil
@@ -120,20 +131,29 @@ func (s *Store) Ack(ctx context.Context, ids []settle.ID, acked bool) (changed i
 	return changed, err
 }
 
-// trimLog empties a large write-ahead log into the file. It cannot while a
-// reader is in the way; then it is tried again at the next call.
+// trimLog empties a large write-ahead log into the file, and returns its size.
 func (s *Store) trimLog(ctx context.Context) (int64, error) {
-	size := s.logSize()
-	if size <= maxLog {
+	if size := s.logSize(); size <= maxLog {
 		return size, nil
 	}
-	err := s.w.alone(ctx, func() error {
-		return s.w.c.query(`pragma wal_checkpoint(truncate)`, func(row) error { return nil })
-	})
-	if busy(err) {
-		err = nil
-	}
+	err := s.w.alone(ctx, s.emptyLog)
 	return s.logSize(), err
+}
+
+// readersPause is how long our own readers are waited for.
+const readersPause = 100 * time.Millisecond
+
+// emptyLog is called with the writer's turn. Readers that always overlap would
+// keep the log from ever beginning anew, so ours are held back meanwhile. It
+// cannot while another reader is in the way; then it is tried again later.
+func (s *Store) emptyLog() error {
+	resume := s.reads.pause(readersPause)
+	defer resume()
+	err := s.w.c.query(`pragma wal_checkpoint(truncate)`, func(row) error { return nil })
+	if busy(err) {
+		return nil
+	}
+	return err
 }
 
 func (s *Store) logSize() int64 {

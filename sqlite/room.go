@@ -18,8 +18,9 @@ type room struct {
 	jobs    int       // live jobs at the last count, and this process's since
 	counted time.Time // zero = never
 	cost    time.Duration
-	disk    time.Time // when the volume was looked at
-	full    error     // what it said
+	looked  time.Time // when the volume was looked at
+	free    int64     // what it had free then, less what was granted since
+	keep    int64     // what must stay free
 }
 
 // check refuses jobs that do not fit, before anything of them is written.
@@ -30,7 +31,7 @@ func (r *room) check(t *tx, jobs int, bytes int64) error {
 	if err := r.checkBytes(t, bytes); err != nil {
 		return err
 	}
-	return r.checkDisk(t.s)
+	return r.checkDisk(t.s, bytes)
 }
 
 // checkJobs holds the number of live jobs to the limit. Counting costs, so the
@@ -79,16 +80,28 @@ func (e *noBytes) Unwrap() error { return settle.ErrFull }
 
 // checkBytes holds the file to MaxBytes less the reserve.
 func (r *room) checkBytes(t *tx, bytes int64) error {
-	limit := t.s.cfg.MaxBytes
+	limit := t.s.cfg.forNew()
 	if limit == 0 {
 		return nil
 	}
-	limit -= min(limit/10, 64<<20)
 	if used, err := t.used(); err != nil || used+bytes <= limit {
 		return err
 	} else {
 		return &noBytes{used, limit}
 	}
+}
+
+// forNew is how many bytes new jobs may fill; 0 = no bound.
+func (c Config) forNew() int64 { return c.MaxBytes - min(c.MaxBytes/10, 64<<20) }
+
+// overBytes: what has ended fills the reserve.
+func (t *tx) overBytes() (bool, error) {
+	limit := t.s.cfg.forNew()
+	if limit == 0 {
+		return false, nil
+	}
+	used, err := t.used()
+	return used > limit, err
 }
 
 // makeRoom removes succeeded and cancelled jobs before their time, oldest end
@@ -116,27 +129,29 @@ func (t *tx) used() (int64, error) {
 	return (pages - free) * size, err
 }
 
-// checkDisk keeps a part of the volume free. It looks once a second.
-func (r *room) checkDisk(s *Store) error {
+// checkDisk keeps a part of the volume free, after these bytes have been written
+// twice: to the log, and to the file. It looks once a second and counts what it
+// has granted meanwhile.
+func (r *room) checkDisk(s *Store, bytes int64) error {
 	if s.cfg.KeepFree < 0 {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.disk) < time.Second {
-		return r.full
+	if time.Since(r.looked) > time.Second {
+		total, free, err := volume(s.path)
+		if err != nil || total == 0 {
+			return nil // the volume does not say: SQLite's own "full" remains
+		}
+		keep := s.cfg.KeepFree
+		if keep == 0 {
+			keep = min(total/10, 2<<30)
+		}
+		r.looked, r.free, r.keep = time.Now(), free, keep
 	}
-	r.disk, r.full = time.Now(), nil
-	total, free, err := volume(s.path)
-	if err != nil || total == 0 {
-		return nil // the volume does not say: SQLite's own "full" remains
+	if r.free-2*bytes < r.keep {
+		return fmt.Errorf("%w: %d MiB free on the volume of %s, %d MiB are kept for draining; free some space", settle.ErrFull, r.free>>20, s.path, r.keep>>20)
 	}
-	keep := s.cfg.KeepFree
-	if keep == 0 {
-		keep = min(total/10, 2<<30)
-	}
-	if free < keep {
-		r.full = fmt.Errorf("%w: %d MiB free on the volume of %s, %d MiB are kept for draining; free some space", settle.ErrFull, free>>20, s.path, keep>>20)
-	}
-	return r.full
+	r.free -= 2 * bytes
+	return nil
 }

@@ -274,6 +274,33 @@ func (p *pool) get(ctx context.Context) (direct, error) {
 	}
 }
 
+// pause keeps all reads out, once those under way have ended. Ones that last
+// longer than limit are not waited for.
+func (p *pool) pause(limit time.Duration) (resume func()) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var held []direct
+	empty := 0
+	for late := false; len(held)+empty < maxReaders && !late; {
+		select {
+		case c := <-p.free:
+			held = append(held, c)
+		case p.all <- struct{}{}:
+			empty++
+		case <-timer.C:
+			late = true
+		}
+	}
+	return func() {
+		for range empty {
+			<-p.all
+		}
+		for _, c := range held {
+			p.free <- c
+		}
+	}
+}
+
 func (p *pool) close() error {
 	var faults []error
 	for range maxReaders { // each place is empty, or its connection comes back

@@ -38,6 +38,7 @@ type writer struct {
 	todo []*call
 	busy time.Time // since when commits follow each other without a pause
 	last time.Time // end of the last commit
+	look time.Time // when the log is looked at next
 }
 
 // call is one caller's part of a transaction.
@@ -215,7 +216,21 @@ func (w *writer) commit(batch []*call) (rest []*call) {
 		}
 	}
 	w.last = time.Now()
+	w.watchLog()
 	return batch[n:]
+}
+
+// watchLog looks at the size of the write-ahead log now and then: rarely enough
+// that emptying it, or trying to, takes a small part of the time.
+func (w *writer) watchLog() {
+	if w.last.Before(w.look) {
+		return
+	}
+	if w.s.logSize() > maxLog {
+		_ = w.s.emptyLog() // tried again
+	}
+	now := time.Now()
+	w.look = now.Add(max(time.Second, 20*now.Sub(w.last)))
 }
 
 // attempt is one transaction over the first n calls. On success they have been

@@ -270,7 +270,9 @@ func TestNoGoroutineOutlivesItsStore(t *testing.T) {
 	cancel()
 	must(t, <-done)
 	must(t, st.Close())
-	until(t, 5*time.Second, "no goroutine of the package is left", func() bool { return !strings.Contains(stacks(), "settle/sqlite.(*") && !strings.Contains(stacks(), "database/sql.(*DB)") })
+	until(t, 5*time.Second, "no goroutine of the package is left", func() bool {
+		return !strings.Contains(stacks(), "settle/sqlite.(*") && !strings.Contains(stacks(), "database/sql.(*DB)")
+	})
 	check(t, len(st.bus.listen) == 0 && len(st.bus.watched) == 0, "nobody listens any more")
 }
 

@@ -88,7 +88,11 @@ func (s *start) read(ctx context.Context, lines chan<- line) {
 // gather takes the next item and what has gathered behind it.
 func (f *feeder) gather(ctx context.Context, lines <-chan line) (batch []settle.New, end bool, err error) {
 	size := 0
-	for len(batch) < batchItems && size < batchBytes {
+	most := batchItems
+	if f.s.order != nil {
+		most = max(min(most, f.s.order.window/4), 1)
+	}
+	for len(batch) < most && size < batchBytes {
 		var l line
 		if len(batch) == 0 {
 			select {

@@ -131,29 +131,32 @@ func (s *Store) Ack(ctx context.Context, ids []settle.ID, acked bool) (changed i
 	return changed, err
 }
 
+// Limits of emptying the log: for the readers under way to end, and for the
+// writer's turn.
+const (
+	readersEnd = 5 * time.Second
+	turnSoon   = time.Second
+)
+
 // trimLog empties a large write-ahead log into the file, and returns its size.
+// Readers that always overlap would keep the log from ever beginning anew, so
+// ours are held back meanwhile; writers only wait for the copying. Another
+// program's reader can be in the way; then it is tried again later.
 func (s *Store) trimLog(ctx context.Context) (int64, error) {
-	if size := s.logSize(); size <= maxLog {
+	if size := s.logSize(); size <= maxLog || s.user.busy() {
 		return size, nil
 	}
-	err := s.w.alone(ctx, s.emptyLog)
-	return s.logSize(), err
-}
-
-// readersPause is how long our own readers are waited for.
-const readersPause = 100 * time.Millisecond
-
-// emptyLog is called with the writer's turn. Readers that always overlap would
-// keep the log from ever beginning anew, so ours are held back meanwhile. It
-// cannot while another reader is in the way; then it is tried again later.
-func (s *Store) emptyLog() error {
-	resume := s.reads.pause(readersPause)
+	resume := s.reads.pause(ctx, readersEnd)
 	defer resume()
-	err := s.w.c.query(`pragma wal_checkpoint(truncate)`, func(row) error { return nil })
-	if busy(err) {
-		return nil
+	soon, cancel := context.WithTimeout(ctx, turnSoon)
+	defer cancel()
+	err := s.w.alone(soon, func() error {
+		return s.w.c.query(`pragma wal_checkpoint(truncate)`, func(row) error { return nil })
+	})
+	if busy(err) || soon.Err() != nil {
+		err = nil
 	}
-	return err
+	return s.logSize(), err
 }
 
 func (s *Store) logSize() int64 {

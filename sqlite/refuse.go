@@ -71,7 +71,7 @@ func refuse(shown string, err error) error {
 
 // translate gives errors of the driver, at the store's edge, the words of the
 // contract.
-func translate(err error) error {
+func (s *Store) translate(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -83,9 +83,9 @@ func translate(err error) error {
 	case zs.ResultFull:
 		return fmt.Errorf("%w: the disk or the file's page limit: free some space (%w)", settle.ErrFull, err)
 	case zs.ResultCorrupt, zs.ResultNotADB:
-		return refusal("the database", "is damaged", "settle repair", err)
+		return refusal(s.path, "is damaged", "settle repair --db "+s.path, err)
 	case zs.ResultReadOnly:
-		return refusal("the database", "cannot be written", "check the permissions of the file and its folder", err)
+		return refusal(s.path, "cannot be written", "chmod u+w "+s.path+" and its folder", err)
 	}
 	return err
 }

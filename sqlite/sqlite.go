@@ -148,12 +148,15 @@ func (s *Store) start(path string) error {
 	return refuse(path, err)
 }
 
-// writable finds out about files that could be opened for reading only. One
-// that somebody writes to at this moment can be written.
+// writable finds out about files that could be opened for reading only: there
+// only a write says so. One that somebody writes to at this moment can be
+// written.
 func writable(d direct) error {
 	_, err := d.exec("begin immediate")
 	if err == nil {
-		_, err = d.exec("rollback")
+		_, err = d.exec("update schema_version set oldest = oldest")
+		_, end := d.exec("rollback")
+		err = errors.Join(err, end)
 	}
 	if busy(err) {
 		return nil
@@ -229,120 +232,4 @@ func fromMicro(us int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()
-}
-
-// ---- reading connections
-
-// pool keeps a few reading connections. It opens them on demand.
-type pool struct {
-	path string
-	cfg  Config
-	free chan direct
-	all  chan struct{} // a token for each connection
-	gone <-chan struct{}
-}
-
-const maxReaders = 4
-
-func newPool(path string, cfg Config, gone <-chan struct{}) *pool {
-	return &pool{path: path, cfg: cfg, gone: gone, free: make(chan direct, maxReaders), all: make(chan struct{}, maxReaders)}
-}
-
-func (p *pool) get(ctx context.Context) (direct, error) {
-	select {
-	case c := <-p.free:
-		return c, nil
-	default:
-	}
-	select {
-	case c := <-p.free:
-		return c, nil
-	case p.all <- struct{}{}:
-		c, err := openConn(p.path, p.cfg, zs.OpenReadWrite|zs.OpenURI)
-		if err == nil {
-			err = c.query("pragma query_only = 1", func(row) error { return nil })
-		}
-		if err != nil {
-			<-p.all
-			return c, err
-		}
-		return c, nil
-	case <-p.gone:
-		return direct{}, settle.ErrClosed
-	case <-ctx.Done():
-		return direct{}, context.Cause(ctx)
-	}
-}
-
-// pause keeps all reads out, once those under way have ended. Ones that last
-// longer than limit are not waited for.
-func (p *pool) pause(limit time.Duration) (resume func()) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	var held []direct
-	empty := 0
-	for late := false; len(held)+empty < maxReaders && !late; {
-		select {
-		case c := <-p.free:
-			held = append(held, c)
-		case p.all <- struct{}{}:
-			empty++
-		case <-timer.C:
-			late = true
-		}
-	}
-	return func() {
-		for range empty {
-			<-p.all
-		}
-		for _, c := range held {
-			p.free <- c
-		}
-	}
-}
-
-func (p *pool) close() error {
-	var faults []error
-	for range maxReaders { // each place is empty, or its connection comes back
-		select {
-		case c := <-p.free:
-			faults = append(faults, c.c.Close())
-		case p.all <- struct{}{}:
-		}
-	}
-	return errors.Join(faults...)
-}
-
-// read runs fn on one snapshot of the data. No read stays open after it.
-func (s *Store) read(ctx context.Context, what string, fn func(c conn, now int64) error) error {
-	if s.closed.Load() {
-		return fmt.Errorf("%s: %w", what, settle.ErrClosed)
-	}
-	d, err := s.reads.get(ctx)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, translate(err))
-	}
-	if err = s.snapshot(ctx, d, fn); ctx.Err() != nil && err != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, translate(err))
-	}
-	return nil
-}
-
-func (s *Store) snapshot(ctx context.Context, d direct, fn func(c conn, now int64) error) (err error) {
-	defer func() { // also if fn panics
-		d.c.SetInterrupt(nil) // first: while it is closed even a rollback fails
-		if !d.c.AutocommitEnabled() {
-			_, end := d.exec("rollback")
-			err = errors.Join(err, end)
-		}
-		s.reads.free <- d
-	}()
-	d.c.SetInterrupt(ctx.Done())
-	if _, err := d.exec("begin"); err != nil {
-		return err
-	}
-	return fn(d, s.now())
 }

@@ -37,7 +37,7 @@ func (s *Store) InTx(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	}
 	err := s.w.alone(ctx, func() error { return s.inTx(ctx, fn) })
 	if err != nil {
-		return fmt.Errorf("transaction: %w", translate(err))
+		return fmt.Errorf("transaction: %w", s.translate(err))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *Store) EnqueueTx(ctx context.Context, tx *sql.Tx, jobs ...settle.New) (
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("enqueue: %w", translate(err))
+		return nil, fmt.Errorf("enqueue: %w", s.translate(err))
 	}
 	return out, nil
 }
@@ -135,7 +135,7 @@ func (s *Store) JobsTx(ctx context.Context, tx *sql.Tx, f settle.Filter) (jobs [
 		jobs, next, err = s.list(t, f, t.now)
 	}
 	if err != nil {
-		return nil, next, fmt.Errorf("list jobs: %w", translate(err))
+		return nil, next, fmt.Errorf("list jobs: %w", s.translate(err))
 	}
 	return jobs, next, ctx.Err()
 }
@@ -184,7 +184,7 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, job settle.ClaimedJo
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("complete: %w", translate(err))
+		return fmt.Errorf("complete: %w", s.translate(err))
 	}
 	if said == settle.Done || said == settle.Already {
 		return nil
@@ -205,6 +205,13 @@ func (u *userDB) current(tx *sql.Tx) (*tx, error) {
 			"a transaction of another connection or SQLite library on this file could damage it: use store.InTx(ctx, func(tx *sql.Tx) error { … })"}
 	}
 	return u.t, nil
+}
+
+// busy: the caller's transaction has the turn, and may be the one that asks.
+func (u *userDB) busy() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.tx != nil
 }
 
 func (u *userDB) set(begun *sql.Tx, t *tx) {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	zs "zombiezen.com/go/sqlite"
@@ -30,15 +31,16 @@ const (
 // calls that have gathered in one transaction and answers them. What gathers
 // while a commit is on its way to the disk is the next transaction.
 type writer struct {
-	s    *Store
-	c    direct
-	turn chan struct{} // one token: who has it may use c
-	gone chan struct{} // closed when the store is
-	mu   sync.Mutex
-	todo []*call
-	busy time.Time // since when commits follow each other without a pause
-	last time.Time // end of the last commit
-	look time.Time // when the log is looked at next
+	s      *Store
+	c      direct
+	turn   chan struct{} // one token: who has it may use c
+	gone   chan struct{} // closed when the store is
+	mu     sync.Mutex
+	todo   []*call
+	busy   time.Time   // since when commits follow each other without a pause
+	last   time.Time   // end of the last commit
+	look   time.Time   // when the log was looked at
+	bigLog atomic.Bool // a reader should have the log emptied
 }
 
 // call is one caller's part of a transaction.
@@ -220,17 +222,16 @@ func (w *writer) commit(batch []*call) (rest []*call) {
 	return batch[n:]
 }
 
-// watchLog looks at the size of the write-ahead log now and then: rarely enough
-// that emptying it, or trying to, takes a small part of the time.
+// logLook is how often the size of the write-ahead log is looked at.
+const logLook = 100 * time.Millisecond
+
+// watchLog asks the next reader to have a large log emptied: it is readers that
+// let it grow.
 func (w *writer) watchLog() {
-	if w.last.Before(w.look) {
-		return
+	if w.last.Sub(w.look) > logLook {
+		w.look = w.last
+		w.bigLog.Store(w.s.logSize() > maxLog)
 	}
-	if w.s.logSize() > maxLog {
-		_ = w.s.emptyLog() // tried again
-	}
-	now := time.Now()
-	w.look = now.Add(max(time.Second, 20*now.Sub(w.last)))
 }
 
 // attempt is one transaction over the first n calls. On success they have been
@@ -260,7 +261,7 @@ func (w *writer) attempt(batch []*call) (n int, err error) {
 		}
 	}
 	if _, err := w.c.exec("commit"); err != nil {
-		return n, errors.Join(translate(err), w.rollback())
+		return n, errors.Join(w.s.translate(err), w.rollback())
 	}
 	defer func() { // also if a hook panics
 		for i, err := range answers {
@@ -291,7 +292,7 @@ func (w *writer) begin() error {
 			err = errors.Join(err, w.rollback())
 		}
 		if code := zs.ErrCode(err).ToPrimary(); code != zs.ResultBusy && code != zs.ResultLocked {
-			return translate(err)
+			return w.s.translate(err)
 		}
 		if waited > busyLimit {
 			return fmt.Errorf("another process has locked the database for %s: %w", busyLimit, err)
@@ -340,7 +341,7 @@ func (w *writer) alone(ctx context.Context, fn func() error) error {
 // write runs fn in a shared transaction, if the store is open.
 func (s *Store) write(ctx context.Context, what string, fn func(*tx) error) error {
 	if err := s.w.do(ctx, fn); err != nil {
-		return fmt.Errorf("%s: %w", what, translate(err))
+		return fmt.Errorf("%s: %w", what, s.translate(err))
 	}
 	return nil
 }

@@ -69,8 +69,8 @@ A run has a name, made from folder and command unless --name gives one, and
 its items are known by name, text and how often the text stands in the input.
 The same input may be given again, changed or longer: what was done is skipped,
 what is new is run, what is missing from it still runs. A killed settle costs
-the items that were running one attempt each. Dead items stay dead until
---retry-dead. What a finished run has done is remembered for 30 days after its
+the items that were running one attempt each; the last attempt of one that has
+lost all others so runs alone. Dead items stay dead until --retry-dead. What a finished run has done is remembered for 30 days after its
 last end; --forget forgets it. --attempts and --backoff are stored with an
 item when it is first seen; all else is as this start says.
 
@@ -135,9 +135,9 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	f.In, f.Out, f.Err, f.Live = in, a.out, a.err, terminal(a.err)
-	stop, done := stops()
-	defer done()
+	f.In, f.Out, f.Err = in, a.out, a.err
+	f.Live = terminal(a.err) && !terminal(in) // what is typed stands in the line of progress
+	stop := make(chan os.Signal, 2)
 	f.Stop = stop
 	plan, err := xrun.Prepare(f.Config)
 	if err != nil {
@@ -153,6 +153,7 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	defer catch(stop)()
 	code, err := plan.Start(ctx, st)
 	return runError(code, errors.Join(err, st.Close()))
 }
@@ -214,18 +215,19 @@ func terminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// stops returns the wishes to stop: Ctrl-C, SIGTERM, and the end of the
-// terminal unless that was to be ignored (nohup). Writing to a closed pipe
-// becomes an error instead of a death, for this process only: a handler, other
-// than ignoring, is not inherited by commands.
-func stops() (<-chan os.Signal, func()) {
-	stop, pipe := make(chan os.Signal, 2), make(chan os.Signal, 1)
+// catch makes signals wishes to stop, until the returned function is called:
+// Ctrl-C, SIGTERM, and the end of the terminal unless that was to be ignored
+// (nohup). Writing to a closed pipe becomes an error instead of a death, for
+// this process only: a handler, other than ignoring, is not inherited by
+// commands.
+func catch(stop chan os.Signal) func() {
+	pipe := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(stop, syscall.SIGHUP)
 	}
 	signal.Notify(pipe, syscall.SIGPIPE)
-	return stop, func() { signal.Stop(stop); signal.Stop(pipe) }
+	return func() { signal.Stop(stop); signal.Stop(pipe) }
 }
 
 // again writes the command line that continues: all flags but those that are

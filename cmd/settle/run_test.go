@@ -157,6 +157,24 @@ func TestChildrenAndGrandchildrenDieWithAKilledRun(t *testing.T) {
 	waitFor(t, "the end of both", func() bool { return noProcess(r.file("child")) && noProcess(r.file("grandchild")) })
 }
 
+// An item that kills settle ends as worker_lost, and takes no neighbour along.
+func TestAnItemThatKillsSettleDiesAlone(t *testing.T) {
+	for _, order := range []string{"--keep-order", "--keep-order=false"} {
+		r := newRunIn(t)
+		args := []string{"-j4", order, "--attempts", "3", "--", "sh", "-c", `if [ $1 = 3 ]; then sleep 0.3; kill -9 $PPID; sleep 100; fi; sleep 0.2; echo $1`, "sh", "{}"}
+		code, said := -1, ""
+		for starts := 0; code == -1; starts++ {
+			if starts > 3 {
+				t.Fatalf("%s: killed %d times: %s", order, starts, said)
+			}
+			code, _, said = r.run(numbers(8), args...)
+		}
+		if code != 3 || !strings.Contains(said, "7 items succeeded") || !strings.Contains(said, "dead: worker_lost") || !strings.Contains(said, "#3 '3'") {
+			t.Errorf("%s: code %d: %s", order, code, said)
+		}
+	}
+}
+
 func TestASecondStartOfARunUnderWayIsRefused(t *testing.T) {
 	r := newRunIn(t)
 	c, _ := r.program(strings.NewReader("a\n"), "--name", "x", "--", "sh", "-c", "echo > up; sleep 1000")

@@ -15,6 +15,9 @@ const firstErrors = 3
 
 // close says how the start ended and returns its exit code.
 func (s *start) close(ctx context.Context, end ending) (int, error) {
+	if usage(end.err) {
+		return ExitFailed, end.err
+	}
 	sum, err := s.summarise(ctx, end)
 	if err != nil {
 		return ExitFailed, errors.Join(end.err, err)

@@ -127,15 +127,20 @@ func checkCodes(ok, terminal []int) error {
 func (c Config) policy() settle.Policy {
 	return settle.Policy{
 		Attempts: c.Attempts,
-		// A command cannot take the worker down with it, so nothing is gained
-		// by running suspects alone: lost attempts are attempts.
-		Crashes:    c.Attempts + 1,
+		// Every attempt may end with a kill of settle; the last one then runs
+		// alone, so that an item that kills settle takes no other with it.
+		Crashes:    c.Attempts,
 		Deferrals:  1_000_000, // of -k in a hurry, and of one Ctrl-C after the other
 		Timeout:    maxTimeout,
 		BackoffMin: c.Backoff,
 		BackoffMax: max(c.Backoff, 15*time.Minute),
 		Deadline:   365 * 24 * time.Hour,
 	}
+}
+
+func regular(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Plan is a checked Config and what was found out from it.
@@ -147,8 +152,8 @@ type Plan struct {
 	folder string
 }
 
-// Prepare checks everything that can be checked before a database is opened.
-// It waits for the first bytes of the input. Faults are UsageErrors.
+// Prepare checks everything that can be checked before a database is opened,
+// without waiting for input. Faults are UsageErrors.
 func Prepare(c Config) (*Plan, error) {
 	if len(c.Command) == 0 {
 		return nil, usagef("want a command to run for each item, such as: settle run -- gzip {}")
@@ -178,8 +183,10 @@ func Prepare(c Config) (*Plan, error) {
 	} else if err := checkName(p.Name); err != nil {
 		return nil, &UsageError{err}
 	}
-	if err := p.items.Check(); err != nil {
-		return nil, &UsageError{err}
+	if f, ok := c.In.(*os.File); ok && regular(f) { // else the first reading tells
+		if err := p.items.Check(); err != nil {
+			return nil, &UsageError{err}
+		}
 	}
 	return p, nil
 }

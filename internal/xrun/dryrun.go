@@ -16,6 +16,9 @@ import (
 func (p *Plan) DryRun(ctx context.Context, st settle.Store) error {
 	out := bufio.NewWriter(p.Out)
 	f := &feeder{s: &start{Plan: p}, seen: map[uint64]uint64{}}
+	if err := p.items.Check(); err != nil {
+		return &UsageError{err}
+	}
 	run, skip := int64(0), map[settle.State]int64{}
 	for {
 		item, err := p.items.Next()

@@ -71,8 +71,12 @@ func (s *start) feed(ctx context.Context) error {
 // read reads the input. It may stay in a read that nobody can interrupt; it
 // touches nothing else.
 func (s *start) read(ctx context.Context, lines chan<- line) {
+	bad := s.items.Check()
 	for {
 		item, err := s.items.Next()
+		if bad != nil {
+			item, err = nil, &UsageError{bad}
+		}
 		select {
 		case lines <- line{item, err}:
 		case <-ctx.Done():
@@ -114,6 +118,8 @@ func (f *feeder) gather(ctx context.Context, lines <-chan line) (batch []settle.
 			f.s.tally.refused()
 		case errors.Is(l.err, io.EOF):
 			return batch, true, nil
+		case usage(l.err):
+			return nil, true, l.err
 		case l.err != nil:
 			return batch, true, fmt.Errorf("read the input: %w", l.err)
 		default:
@@ -122,6 +128,11 @@ func (f *feeder) gather(ctx context.Context, lines <-chan line) (batch []settle.
 		}
 	}
 	return batch, false, nil
+}
+
+func usage(err error) bool {
+	var u *UsageError
+	return errors.As(err, &u)
 }
 
 // job makes the job of an item.

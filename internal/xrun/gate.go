@@ -21,6 +21,7 @@ type gate struct {
 	mean   time.Duration      // how long commands run; 0 = not known yet
 	shut   bool
 	wanted bool // a claim got less than it asked for
+	alone  bool // items wait that must run alone, as of the last claim
 	nudge  func(settle.Lane)
 }
 
@@ -44,6 +45,11 @@ func (g *gate) Claim(ctx context.Context, r settle.ClaimReq) (settle.ClaimedJobs
 	r.Limit = n
 	got, err := g.Store.Claim(ctx, r)
 	g.took(n, got.Jobs)
+	if err == nil && !r.Suspects {
+		g.mu.Lock()
+		g.alone = got.Suspects
+		g.mu.Unlock()
+	}
 	return got, err
 }
 
@@ -106,6 +112,13 @@ func (g *gate) release(id settle.ID) {
 	if g.wanted && g.nudge != nil && g.free() > g.ahead()/2 {
 		g.nudge(0)
 	}
+}
+
+// suspects reports whether items wait that must run alone.
+func (g *gate) suspects() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.alone
 }
 
 // close lets nothing more be claimed.

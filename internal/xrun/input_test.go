@@ -59,6 +59,18 @@ func TestASlowInputIsRunAsItComes(t *testing.T) {
 	}
 }
 
+func TestItemsSeparatedByNULWithoutTheFlagAreAUsageError(t *testing.T) {
+	r := newRunner(t)
+	s := r.run(r.sh(`echo "$1" >> log`), "a\x00b\x00")
+	var usage *UsageError
+	if !errors.As(s.fault, &usage) || !strings.Contains(s.fault.Error(), "add -0") {
+		t.Errorf("got %v: %s", s.fault, s.err)
+	}
+	if jobs := r.jobs(); len(jobs) > 0 || r.file("log") != "" {
+		t.Errorf("%d items were stored", len(jobs))
+	}
+}
+
 func TestABrokenInputIsSaidAndWhatWasReadRuns(t *testing.T) {
 	r := newRunner(t)
 	boom := errors.New("the disk is gone")

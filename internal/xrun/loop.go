@@ -105,7 +105,11 @@ func (l *looper) inputEnded(err error) {
 	if !stopping && l.s.order != nil {
 		l.s.order.inputEnded()
 	}
-	if err != nil && !stopping {
+	switch {
+	case err == nil || stopping:
+	case usage(err):
+		l.broken(err)
+	default:
 		l.end.input = err
 		l.s.con.say("%v; what was read before is still run", err)
 	}
@@ -218,7 +222,9 @@ func (l *looper) look(ctx context.Context) {
 	l.stopOut()
 }
 
-// unstick lets the order go on when its head was ended by somebody else.
+// unstick lets the order go on when its head was ended by somebody else, or
+// when items must run alone: then those that wait for their turn have to run
+// again later.
 func (l *looper) unstick(ctx context.Context) {
 	if l.s.order == nil {
 		return
@@ -228,8 +234,11 @@ func (l *looper) unstick(ctx context.Context) {
 		return
 	}
 	j, err := l.s.store.Job(ctx, id)
-	if errors.Is(err, settle.ErrNotFound) || err == nil && j.State.Ended() {
+	switch {
+	case errors.Is(err, settle.ErrNotFound) || err == nil && j.State.Ended():
 		l.s.order.end(id)
+	case l.s.gate.suspects():
+		l.s.order.evict()
 	}
 }
 

@@ -2,6 +2,7 @@ package xrun
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/settle-go/settle"
@@ -25,11 +26,11 @@ type order struct {
 	placed map[settle.ID]bool
 	ended  map[settle.ID]bool // ended, but not yet passed by head
 	eof    bool
-	turn   map[settle.ID]chan struct{} // who waits; closed when it may pass
+	turn   map[settle.ID]chan bool // who waits; true = it may pass, false = it must go
 }
 
 func newOrder(window int) *order {
-	return &order{window: window, moved: make(chan struct{}, 1), placed: map[settle.ID]bool{}, ended: map[settle.ID]bool{}, turn: map[settle.ID]chan struct{}{}}
+	return &order{window: window, moved: make(chan struct{}, 1), placed: map[settle.ID]bool{}, ended: map[settle.ID]bool{}, turn: map[settle.ID]chan bool{}}
 }
 
 // room waits until n more items may be placed; only the context ends it early.
@@ -87,17 +88,32 @@ func (o *order) inputEnded() {
 	}
 }
 
-// wait waits for an item's turn; only the context ends it early.
+var errEvicted = errors.New("sent away while waiting for its turn")
+
+// evict sends everybody away who waits.
+func (o *order) evict() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, turn := range o.turn {
+		turn <- false
+		delete(o.turn, id)
+	}
+}
+
+// wait waits for an item's turn; only the context, or evict, ends it early.
 func (o *order) wait(ctx context.Context, id settle.ID) error {
 	o.mu.Lock()
-	turn := make(chan struct{})
+	turn := make(chan bool, 1)
 	o.turn[id] = turn
 	if first, ok := o.first(); ok && first == id || o.eof && !o.placed[id] {
 		o.pass(id)
 	}
 	o.mu.Unlock()
 	select {
-	case <-turn:
+	case may := <-turn:
+		if !may {
+			return errEvicted
+		}
 		return nil
 	case <-ctx.Done():
 		o.mu.Lock()
@@ -147,7 +163,7 @@ func (o *order) advance() {
 
 func (o *order) pass(id settle.ID) {
 	if turn, waits := o.turn[id]; waits {
-		close(turn)
+		turn <- true
 		delete(o.turn, id)
 	}
 }

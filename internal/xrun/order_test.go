@@ -170,3 +170,23 @@ func TestWhenAllPlacesAreTakenOnlyTheFirstRuns(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoIsSentAwayWaitsNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOrder(10)
+		o.place(id(0))
+		o.place(id(1))
+		var err error
+		go func() { err = o.wait(context.Background(), id(1)) }()
+		synctest.Wait()
+		o.evict()
+		synctest.Wait()
+		if err == nil || len(o.turn) > 0 {
+			t.Errorf("got %v", err)
+		}
+		o.end(id(0))
+		if err := o.wait(context.Background(), id(1)); err != nil {
+			t.Errorf("when it came again: %v", err)
+		}
+	})
+}

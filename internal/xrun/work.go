@@ -54,15 +54,15 @@ func (s *start) work(ctx context.Context, j *worker.Job[[]byte]) ([]byte, error)
 	}
 	began := time.Now()
 	a, err := s.attempt(ctx, slot, &j.ClaimedJob)
+	if err == nil {
+		err = a.judge(s) // before the next command starts: --max-dead
+	}
 	s.freeSlot(slot)
 	s.gate.ran(j.ID, time.Since(began)) // what follows takes no place of a command
 	if err != nil {
 		return nil, err
 	}
 	defer a.out.close()
-	if err := a.judge(s); err != nil {
-		return nil, err
-	}
 	return nil, s.deliver(ctx, a)
 }
 
@@ -213,8 +213,13 @@ func environment(env []string) []string {
 // judge says what the attempt came to; nil = OK. What the command wrote to
 // standard error is passed on here, and what a last, failed attempt wrote to
 // standard output with it: it is no result, but may say what is wrong.
-func (a *attempt) judge(s *start) error {
-	defer a.err.close()
+func (a *attempt) judge(s *start) (err error) {
+	defer func() {
+		a.err.close()
+		if err != nil {
+			a.out.close()
+		}
+	}()
 	s.out.aside(a.job.Input, a.err)
 	outcome := settle.Outcome{Verdict: settle.VerdictRetry, Reason: settle.AttemptError}
 	switch {

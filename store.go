@@ -58,6 +58,10 @@ type Reader interface {
 	// Watch returns a channel that gets the id of each of these jobs when a
 	// commit of this process ends it: a hint. stop releases it.
 	Watch(ids []ID) (ended <-chan ID, stop func())
+	// Audit proves that the books balance: every job ever accepted is live, has
+	// ended, or was counted when it was removed. It names at most limit jobs (0
+	// = 1000) of each fault, and reads page by page.
+	Audit(ctx context.Context, limit int) (Books, error)
 	// Clock reads the store's clock.
 	Clock(ctx context.Context) (time.Time, error)
 }
@@ -237,6 +241,29 @@ type Pruned struct {
 	Removed int
 	More    bool  // the limit was reached: call again
 	Log     int64 // bytes of the store's write-ahead log, where it has one
+}
+
+// Books is what Audit found. They balance when Balanced says so.
+type Books struct {
+	// Accepted is how many jobs were ever stored: live, ended and removed ones.
+	Accepted, Live, Succeeded, Dead, Cancelled, Removed int64
+	// Written off: jobs that a repair could not save, and reported.
+	WrittenOff int64
+	// Lost are jobs that are neither live nor ended, although their payload is
+	// there; Doubled are both.
+	Lost, Doubled []ID
+	// Vanished counts jobs that were accepted and of which nothing is left.
+	// Strays counts rows that belong to no job.
+	Vanished, Strays int64
+	// Overdue are live jobs past their EndsBy: no process sweeps, or it cannot.
+	Overdue []Job
+	More    bool // a list was cut at the limit
+}
+
+// Balanced reports whether every job is accounted for. Overdue jobs are: they
+// are late.
+func (b Books) Balanced() bool {
+	return len(b.Lost) == 0 && len(b.Doubled) == 0 && b.Vanished == 0 && b.Strays == 0
 }
 
 // Note is what a program keeps about a queue, and how long the queue's ended

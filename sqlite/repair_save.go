@@ -215,6 +215,21 @@ func (s *salvage) sequence(context.Context) error {
 	if err == nil {
 		_, err = s.to.exec(`insert into sqlite_sequence (name, seq) values ('body', ?)`, s.maxRow)
 	}
+	if err == nil {
+		err = s.writeOff()
+	}
+	return err
+}
+
+// writeOff counts the jobs that could not be saved, so that the books of the
+// new file balance from here on.
+func (s *salvage) writeOff() error {
+	const day = 24 * 60 * 60 * 1_000_000
+	gone, err := number(s.to, `select ? - (select count(*) from body) - (select coalesce(sum(n), 0) from tally)`, s.maxRow)
+	if err != nil || gone <= 0 {
+		return err
+	}
+	_, err = s.to.exec(`insert into tally (queue, day, state, n) values (0, ?, ?, ?) on conflict do update set n = n + excluded.n`, s.now/day, writtenOff, gone)
 	return err
 }
 

@@ -30,7 +30,7 @@ func newRoot(a *app) *cobra.Command {
 Work is done at least once: after a crash a job may run again, so its effects
 must be idempotent.
 
-Exit codes: 0 fine, 1 failed, 2 usage, 3 unhealthy (run, age, status --check).`,
+Exit codes: 0 fine, 1 failed, 2 usage, 3 unhealthy (run, age, audit, status --check).`,
 		Example: `  find . -name '*.jpg' | settle run -- convert {} {.}.png
   settle enqueue mail.send '{"to":"ada@example.org"}'
   settle work --exec mail.send=./send-mail
@@ -48,7 +48,7 @@ Exit codes: 0 fine, 1 failed, 2 usage, 3 unhealthy (run, age, status --check).`,
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Do work:"}, &cobra.Group{ID: groupLook, Title: "Look:"},
 		&cobra.Group{ID: groupSteer, Title: "Steer:"}, &cobra.Group{ID: groupUpkeep, Title: "Upkeep:"})
 	addAll(root, groupRun, newRunCmd(a), newEnqueueCmd(a), newWorkCmd(a))
-	addAll(root, groupLook, newStatusCmd(a), newAgeCmd(a), newJobsCmd(a), newJobCmd(a), newWhyCmd(a))
+	addAll(root, groupLook, newStatusCmd(a), newAgeCmd(a), newAuditCmd(a), newJobsCmd(a), newJobCmd(a), newWhyCmd(a))
 	addAll(root, groupSteer, newCancelCmd(a), newPauseCmd(a), newResumeCmd(a), newHoldCmd(a), newReleaseCmd(a), newDeadCmd(a))
 	addAll(root, groupUpkeep, newMigrateCmd(a), newRepairCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupUpkeep)

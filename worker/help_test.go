@@ -145,5 +145,3 @@ func down(ops ...string) func(string) error {
 		return nil
 	}
 }
-
-func up(string) error { return nil }

@@ -44,6 +44,7 @@ func TestAJobRunsAtOnceAndItsOutputIsStored(t *testing.T) {
 }
 
 func TestP5EveryWayToAnswerHasItsOutcome(t *testing.T) {
+	var none map[int]int
 	cases := []struct {
 		name   string
 		answer func() error
@@ -61,7 +62,7 @@ func TestP5EveryWayToAnswerHasItsOutcome(t *testing.T) {
 		{"panic", func() error { panic("boom") }, settle.Pending, settle.AttemptPanic, "", "panic: boom (in worker.Test"},
 		{"panic(nil)", func() error { panic(nil) }, settle.Pending, settle.AttemptPanic, "", "nil"},
 		{"panic with an error", func() error { panic(errors.New("bad")) }, settle.Pending, settle.AttemptPanic, "", "bad"},
-		{"nil map", func() error { var m map[int]int; m[1] = 1; return nil }, settle.Pending, settle.AttemptPanic, "", "nil map (in worker.Test"},
+		{"nil map", func() error { none[1] = 1; return nil }, settle.Pending, settle.AttemptPanic, "", "nil map (in worker.Test"},
 		{"goexit", func() error { runtime.Goexit(); return nil }, settle.Pending, settle.AttemptGoexit, "", "Goexit"},
 		{"canceled without shutdown", func() error { return context.Canceled }, settle.Pending, settle.AttemptError, "", "canceled"},
 		{"reported", func() error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/sqlite"
 )
 
@@ -90,10 +91,10 @@ func (a *app) look(mustExist bool) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mustExist:
 		return &settle.RefusedError{What: a.db, Why: "there is no database here; name another with --db or SETTLE_DB",
-			Recover: "settle enqueue KIND JSON --db " + quoteArg(a.db) + " (creates it)"}
+			Recover: "settle enqueue KIND JSON --db " + child.Quote(a.db) + " (creates it)"}
 	case err == nil && info.IsDir():
 		return usagef("--db: %s is a folder: want a file, such as --db %s", a.db,
-			quoteArg(strings.TrimRight(a.db, "/")+"/"+defaultDB))
+			child.Quote(strings.TrimRight(a.db, "/")+"/"+defaultDB))
 	}
 	return nil // whatever else is wrong the store finds and explains
 }
@@ -114,16 +115,4 @@ func (a *app) change(ctx context.Context, mustExist bool, f func(settle.Store) e
 		return err
 	}
 	return errors.Join(f(st), st.Close())
-}
-
-// quoteArg writes s so that a shell reads it as one word.
-func quoteArg(s string) string {
-	plain := func(r rune) bool {
-		return r == '/' || r == '.' || r == '-' || r == '_' || r == '=' || r == ':' || r == ',' || r == '@' || r == '+' ||
-			r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
-	}
-	if s != "" && strings.TrimFunc(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,13 @@ func complete(a *app, c *cobra.Command) {
 		}
 		_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
+	if c.Flags().Lookup("durability") != nil {
+		_ = c.RegisterFlagCompletionFunc("durability", cobra.FixedCompletions([]cobra.Completion{"full", "normal"}, cobra.ShellCompDirectiveNoFileComp))
+	}
+	if c.Name() == "work" {
+		_ = c.RegisterFlagCompletionFunc("exec", a.targetWords)
+		_ = c.RegisterFlagCompletionFunc("http", a.targetWords)
+	}
 	switch c.Name() {
 	case "pause", "resume":
 		c.ValidArgsFunction = a.queueWords
@@ -35,14 +44,36 @@ func complete(a *app, c *cobra.Command) {
 
 // queueWords lists the queues; where there is no database, none.
 func (a *app) queueWords(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx := completing(c)
 	var words []cobra.Completion
 	_ = a.read(ctx, func(st settle.Store) (err error) {
 		words, err = queues(ctx, st)
 		return err
 	})
 	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// targetWords lists the kinds of live jobs as the beginning of KIND=….
+func (a *app) targetWords(c *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if strings.Contains(word, "=") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var words []cobra.Completion
+	_ = a.read(completing(c), func(st settle.Store) error {
+		ages, err := st.Ages(completing(c))
+		for _, g := range ages {
+			words = append(words, g.Kind+"=")
+		}
+		return err
+	})
+	slices.Sort(words)
+	return slices.Compact(words), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// completing is the context of a completion.
+func completing(c *cobra.Command) context.Context {
+	if ctx := c.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
 }

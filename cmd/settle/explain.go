@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // around is what explain knows of the job's surroundings.
@@ -97,7 +98,7 @@ func (p *paragraph) waiting(j settle.Job, at around) {
 	case waits >= unserved && !at.busy:
 		p.add("It has been due for %s and no worker seems to serve this kind: no job of kind %s is running in queue %s, and the oldest has been waiting for %s.",
 			span(waits), cell(j.Kind), cell(j.Queue), span(max(at.age.Waiting, waits)))
-		p.advise("To start a worker", fmt.Sprintf("settle work --queue %s --exec %s=CMD", quoteArg(cell(j.Queue)), quoteArg(cell(j.Kind))))
+		p.advise("To start a worker", fmt.Sprintf("settle work --queue %s --exec %s=CMD", child.Quote(cell(j.Queue)), child.Quote(cell(j.Kind))))
 	case waits >= unserved:
 		p.add("It has been due for %s and waits for its turn: jobs of kind %s are running in queue %s, and the oldest that waits has been waiting for %s.",
 			span(waits), cell(j.Kind), cell(j.Queue), span(max(at.age.Waiting, waits)))

@@ -172,6 +172,19 @@ func TestAKilledWorkerTakesItsCommandAlongAndAnotherFinishesTheJob(t *testing.T)
 	}
 }
 
+func TestAKilledWorkerTakesGrandchildrenAlong(t *testing.T) {
+	t.Parallel()
+	db, dir := newDB(t), t.TempDir()
+	must(t, db, "", "enqueue", "tree", "1")
+	p := start(t, "work", "--db", db, "--exec", fmt.Sprintf(
+		`tree=sh -c "cd '%s'; sh -c 'trap \"\" TERM HUP; sleep 1000 & echo $! > grandchild; wait' & echo $$ > child; wait"`, dir))
+	child, grandchild := filepath.Join(dir, "child"), filepath.Join(dir, "grandchild")
+	waitFor(t, "both commands", func() bool { return written(child)() && written(grandchild)() })
+	_ = p.Process.Kill()
+	p.exits(t)
+	waitFor(t, "the end of both", func() bool { return gone(t, child)() && gone(t, grandchild)() })
+}
+
 func TestACancelledJobsCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	_, db, id, pid := begun(t, "--lease", "1s")

@@ -7,10 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -18,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xrun"
 	"github.com/settle-go/settle/sqlite"
 )
@@ -38,10 +37,10 @@ func newRunCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [flags] -- CMD [ARG...]",
 		Short: "run a command for each line of standard input, durably",
-		Long: `run runs a command for each item of its input, some at once, as xargs does.
-Killed by any means and started again it goes on where it was: no item whose
-success was recorded runs again, failed ones are tried again, and every item
-ends as succeeded, dead or cancelled, which the closing table counts.
+		Long: `Run a command for each item of the input, some at once, as xargs does. Killed by
+any means and started again it goes on where it was: no item whose success was
+recorded runs again, failed ones are tried again, and every item ends as
+succeeded, dead or cancelled, which the closing table counts.
 
 Input. Each line is an item (with -0, each part up to a NUL byte), passed on
 byte for byte; blank lines are skipped. In the command these are replaced, as
@@ -50,32 +49,32 @@ often as they stand there; without any, the item is the last argument:
   {}   the item               {/}   without its folder     {#}  its number
   {.}  without its extension  {/.}  without both           {//} its folder
 
-Commands run without a shell, with empty standard input, each in a process
-group of its own, and die with settle. They see SETTLE_ITEM, SETTLE_JOB (the
-same at every attempt: an idempotency key) and SETTLE_ATTEMPT.
+Commands run without a shell and with empty standard input. They see
+SETTLE_ITEM, SETTLE_JOB (the same at every attempt: an idempotency key) and
+SETTLE_ATTEMPT. Each is a process group of its own; when settle dies, by
+whatever means, all processes of its groups die too.
 
 Exit codes of the command. 0 is success. 64-66, 76-78, 126 and 127 (bad usage,
-bad data, not found ...) end the item at once. Every other one, a signal, and a
-timeout is tried again, up to --attempts, after a pause. --ok and --terminal
-add codes to either side.
+bad data, not found …) end the item at once. Every other one, a killing signal
+and a timeout are tried again after a pause, up to --attempts. --ok and
+--terminal add codes to either side.
 
-Output. Standard output gets what the items that succeeded wrote, each item's
-whole, before its success is recorded: a kill may repeat it, never lose it. It
-waits in a file in TMPDIR. Of an attempt that failed it is dropped, except that
-of an item's last one, which goes to standard error, as does what commands
-write there. An item's error text is the end of its standard error.
+Output. What an item that succeeded wrote goes to standard output, whole, before
+its success is recorded: a kill may repeat it, never lose it. Until then it waits
+in a file in TMPDIR. What a failed attempt wrote there is dropped, except that of
+an item's last one, which goes to standard error, as does what commands write
+there. An item's error text is the end of its standard error.
 
-A run has a name, made from folder and command unless --name gives one, and
-its items are known by name, text and how often the text stands in the input.
-The same input may be given again, changed or longer: what was done is skipped,
-what is new is run, what is missing from it still runs. A killed settle costs
-the items that were running one attempt each; the last attempt of one that has
-lost all others so runs alone. Dead items stay dead until --retry-dead. What a finished run has done is remembered for 30 days after its
-last end; --forget forgets it. --attempts and --backoff are stored with an
-item when it is first seen; all else is as this start says.
+A run is named by --name, or after folder and command. It knows its items by
+their text and how often that stands in the input, so the same input may be given
+again, changed or longer: what was done is skipped, what is new is run, what is
+missing from it still runs. A killed settle costs each item that was running one
+attempt. Dead items stay dead until --retry-dead. A finished run is remembered
+for 30 days, or until --forget. --attempts and --backoff are stored with an item
+when it is first seen; all else is as this start says.
 
-Ctrl-C lets what runs go on for --grace; a second one kills it. Either way the
-same command continues.
+The first Ctrl-C or SIGTERM lets what runs go on for --grace; the second kills
+it. Either way the same command continues.
 
 Exit codes: 0 all items succeeded, 1 interrupted or failed, 2 usage, 3 all have
 ended, some of them dead or cancelled.`,
@@ -98,24 +97,24 @@ ended, some of them dead or cancelled.`,
 func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.SetInterspersed(false) // flags behind the command are the command's
 	fs.SortFlags = false
-	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.NumCPU(), "how many commands run at once")
+	fs.IntVarP(&f.Jobs, "jobs", "j", runtime.NumCPU(), "run `N` commands at once")
 	fs.Lookup("jobs").DefValue = "number of cores"
-	fs.StringVar(&f.file, "items", "", "read items from this file, not from standard input")
+	fs.StringVar(&f.file, "items", "", "read items from `FILE`, not from standard input")
 	fs.BoolVarP(&f.NUL, "null", "0", false, "items end with a NUL byte, not with a line end (find -print0)")
-	fs.IntVar(&f.Attempts, "attempts", 3, "how often an item is tried")
+	fs.IntVar(&f.Attempts, "attempts", 3, "try an item `N` times at most")
 	spanVar(fs, &f.Timeout, "timeout", 24*time.Hour, "limit of one attempt: SIGTERM, 5s later SIGKILL, to its whole group")
 	spanVar(fs, &f.Backoff, "backoff", time.Second, "longest pause before the second attempt; doubles with each, up to 15m")
-	fs.IntSliceVar(&f.OK, "ok", nil, "exit codes that are success, too, such as 0,1")
-	fs.IntSliceVar(&f.Terminal, "terminal", nil, "exit codes that end an item at once")
-	fs.StringVar(&f.maxDead, "max-dead", "", "stop when more items than this die in this start: N, or N% of those that end")
+	fs.IntSliceVar(&f.OK, "ok", nil, "exit `CODES` that are success, too, such as 1,3")
+	fs.IntSliceVar(&f.Terminal, "terminal", nil, "exit `CODES` that end an item at once, too")
+	fs.StringVar(&f.maxDead, "max-dead", "", "stop when more than `N` items die in this start, or N% of those that end")
 	fs.BoolVarP(&f.Ordered, "keep-order", "k", false, "write output in the order of the input")
 	fs.BoolVar(&f.Tag, "tag", false, "begin each line of output with its item and a tab")
-	fs.StringVar(&f.Name, "name", "", "name of the run; without it, one made from folder and command")
+	fs.StringVar(&f.Name, "name", "", "name the run `NAME`, not after folder and command")
 	fs.BoolVar(&f.RetryDead, "retry-dead", false, "give the run's dead items a new chance")
 	fs.BoolVar(&f.Forget, "forget", false, "forget a finished run, and run all items anew")
 	fs.BoolVar(&f.dry, "dry-run", false, "show what would be run and skipped, and change nothing")
 	spanVar(fs, &f.Grace, "grace", 25*time.Second, "how long running commands may go on after the first Ctrl-C or SIGTERM")
-	fs.StringVar(&f.durability, "durability", "full", `"full": what was recorded survives a power cut; "normal": only a crash of settle, and is faster`)
+	fs.StringVar(&f.durability, "durability", "full", "`MODE` full: what was recorded survives a power cut; normal: only a crash of settle, and is faster")
 	fs.BoolVar(&f.JSON, "json", false, "write the closing table as one JSON object, to standard error")
 }
 
@@ -137,6 +136,10 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 	}
 	f.In, f.Out, f.Err = in, a.out, a.err
 	f.Live = terminal(a.err) && !terminal(in) // what is typed stands in the line of progress
+	f.Env = os.Environ()
+	if f.Folder, err = os.Getwd(); err != nil {
+		return fmt.Errorf("the current folder: %w", err)
+	}
 	stop := make(chan os.Signal, 2)
 	f.Stop = stop
 	plan, err := xrun.Prepare(f.Config)
@@ -154,6 +157,7 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 		return err
 	}
 	defer catch(stop)()
+	defer catchPipe()()
 	code, err := plan.Start(ctx, st)
 	return runError(code, errors.Join(err, st.Close()))
 }
@@ -215,21 +219,6 @@ func terminal(stream any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// catch makes signals wishes to stop, until the returned function is called:
-// Ctrl-C, SIGTERM, and the end of the terminal unless that was to be ignored
-// (nohup). Writing to a closed pipe becomes an error instead of a death, for
-// this process only: a handler, other than ignoring, is not inherited by
-// commands.
-func catch(stop chan os.Signal) func() {
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(stop, syscall.SIGHUP)
-	}
-	signal.Notify(pipe, syscall.SIGPIPE)
-	return func() { signal.Stop(stop); signal.Stop(pipe) }
-}
-
 // again writes the command line that continues: all flags but those that are
 // meant once.
 func again(fs *pflag.FlagSet, args []string, file string) string {
@@ -249,7 +238,7 @@ func again(fs *pflag.FlagSet, args []string, file string) string {
 			}
 		}
 	})
-	line := xrun.CommandLine(append(append(words, "--"), args...))
+	line := child.Line(append(append(words, "--"), args...))
 	if file == "" || file == "-" {
 		line = "… | " + line
 	}

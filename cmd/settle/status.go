@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // statusJSON is the answer of status --json.
@@ -136,7 +137,7 @@ func (o overview) problems(most time.Duration) []string {
 	for _, c := range o.counts {
 		if n := c.N - c.Acked; c.State == settle.Dead && n > 0 {
 			problems = append(problems, fmt.Sprintf("queue %s: dead letters that nobody has acknowledged: %s (settle dead list --unacked --queue %s)",
-				cell(c.Queue), upTo(n, c.More), quoteArg(cell(c.Queue))))
+				cell(c.Queue), upTo(n, c.More), child.Quote(cell(c.Queue))))
 		}
 	}
 	return problems

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/settle-go/settle/internal/xwork"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // TestStories runs every testdata/*.story: command lines and what they print.
@@ -63,7 +63,7 @@ func tell(t *testing.T, line string) string {
 			t.Fatalf("%s: input: %v", line, err)
 		}
 	}
-	args, err := xwork.Words(line)
+	args, err := child.Words(line)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}

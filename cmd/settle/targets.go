@@ -6,31 +6,33 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
+	"github.com/settle-go/settle/internal/redact"
 	"github.com/settle-go/settle/internal/xwork"
 	"github.com/settle-go/settle/worker"
 )
 
-// targets reads --exec and --http.
-func (a *app) targets(f *workFlags, group *xwork.Group) (map[string]xwork.Target, error) {
+// targets reads --exec and --http. Commands are started by the runner.
+func (f *workFlags) targets(runner *child.Runner) (map[string]xwork.Target, error) {
 	targets := map[string]xwork.Target{}
 	client := xwork.NewClient(max(f.slots, 1), http.ProxyFromEnvironment)
 	for _, s := range f.exec {
 		err := addTarget(targets, "--exec", s, "KIND=CMD", func(cmd string) (xwork.Target, error) {
-			argv, err := xwork.Words(cmd)
+			argv, err := child.Words(cmd)
 			if err != nil {
 				return nil, err
 			}
 			if len(argv) == 0 {
 				return nil, errors.New("the command is empty")
 			}
-			if _, err := exec.LookPath(argv[0]); err != nil {
+			if _, err := child.Find(argv[0], ""); err != nil {
 				return nil, err
 			}
-			return &xwork.Command{Argv: argv, Env: os.Environ(), Group: group}, nil
+			return &xwork.Command{Argv: argv, Env: os.Environ(), Runner: runner}, nil
 		})
 		if err != nil {
 			return nil, err
@@ -73,8 +75,10 @@ func addTarget(targets map[string]xwork.Target, flag, s, form string, read func(
 // handler makes a worker's handler of a target.
 func handler(t xwork.Target) func(context.Context, *worker.Job[[]byte]) ([]byte, error) {
 	return func(ctx context.Context, j *worker.Job[[]byte]) ([]byte, error) {
-		o := t.Do(ctx, xwork.Request{Job: j.ID, Attempt: j.Attempt, Input: j.In})
+		o, err := t.Do(ctx, xwork.Request{Job: j.ID, Attempt: j.Attempt, Input: j.In})
 		switch {
+		case err != nil:
+			return nil, worker.Report(settle.Deferred{Reason: settle.AttemptBusy, After: time.Second, Error: redact.Error(err)})
 		case o.Verdict == settle.VerdictOK:
 			return o.Output, nil
 		case ctx.Err() != nil && o.Error != "": // the worker knows what follows

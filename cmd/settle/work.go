@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xwork"
 	"github.com/settle-go/settle/worker"
 )
@@ -36,31 +36,35 @@ func newWorkCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "work (--exec KIND=CMD | --http KIND=URL)…",
 		Short: "run jobs with commands or HTTP targets",
-		Long: `Run the jobs of a queue: each kind with a command or an HTTP target. Work is done
-at least once, so targets must bear being called again.
+		Long: `Run the jobs of a queue, each kind with a command or an HTTP target. Work is done
+at least once, so targets must bear being called again. A job's timeout and
+attempts are those that it was enqueued with.
 
---exec KIND=CMD runs CMD for every job, without a shell. CMD is split as a shell
+--exec KIND=CMD runs CMD for each job, without a shell. CMD is split as a shell
 would split it (white space, '…', "…", \), but nothing is expanded: for pipes or
-variables write  --exec 'KIND=sh -c "…"'. The input is its standard input, its
-standard output becomes the job's output (at most 1 MiB, else the job is dead),
-the end of its standard error is the error text. SETTLE_JOB and SETTLE_ATTEMPT
-stand in its environment. Exit code 0 is done; 64-66, 76-78, 126 and 127 end the
-job; all others, and a killing signal, are tried again. The command runs in a
-process group of its own, which is killed at the job's timeout, when the job is
-cancelled, when the command has ended, and when settle leaves.
+variables write  --exec 'KIND=sh -c "…"'. The command reads the input from
+standard input; its standard output, at most 1 MiB, becomes the job's output (more
+ends the job); the end of its standard error is the error text. It sees SETTLE_JOB
+(the same at every attempt: an idempotency key) and SETTLE_ATTEMPT. Exit code 0
+is done; 64-66, 76-78, 126 and 127 end the job; every other one, and a killing
+signal, is tried again. The command is a process group of its own. At a timeout,
+a cancellation and the end of --grace the whole group gets SIGTERM, 500ms later
+SIGKILL; what is left of it when the command has ended, or when settle dies by
+whatever means, is killed.
 
 --http KIND=URL posts the input with the headers Settle-Job, Settle-Attempt and
-Idempotency-Key. 200, 201, 202 and 204 are done, and the body (at most 1 MiB) is
-the output; an HTML page is not. 408, 425, 429, 5xx (but 501) and network errors
-are tried again, Retry-After is honoured up to 1 h. Other answers, redirects
-among them, end the job.
+Idempotency-Key, through HTTP_PROXY or HTTPS_PROXY if set. 200, 201, 202 and 204
+are done, and the body, at most 1 MiB, is the output (more ends the job). Network
+errors, 407, 408, 425, 429, 5xx (but 501), other 2xx and HTML pages are tried
+again; Retry-After is honoured up to 1 h. All other answers end the job,
+redirects among them.
 
 The first Ctrl-C or SIGTERM stops claiming and gives running jobs --grace, then
 hands them back uncharged; the second kills them.`,
 		Example: `  settle work --exec mail.send=./send-mail
   settle work --queue video -j 2 --exec 'video.analyze=python3 analyze.py --fast'
-  settle work --http order.ship=https://shop.example/hooks/ship
-  settle work --exec report=./report --drain     # for cron: ends when nothing is due`,
+  settle work --exec 'report=sh -c "./report | gzip"' --drain   # for cron
+  settle work --http order.ship=https://shop.example/hooks/ship`,
 		Args: wantArgs(0, 0, "no words, only flags"),
 		RunE: func(c *cobra.Command, _ []string) error { return a.work(c.Context(), c, &f) },
 	}
@@ -70,12 +74,13 @@ hands them back uncharged; the second kills them.`,
 
 func (f *workFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringArrayVar(&f.exec, "exec", nil, "run this command for jobs of a kind: KIND=CMD; may be repeated")
-	fs.StringArrayVar(&f.http, "http", nil, "post jobs of a kind to this address: KIND=URL; may be repeated")
-	fs.StringVar(&f.queue, "queue", settle.DefaultQueue, "queue to serve")
-	fs.IntVarP(&f.slots, "slots", "j", 64, "how many jobs run at once")
-	fs.IntVar(&f.limit, "limit", 0, "end after this many attempts")
-	fs.BoolVar(&f.drain, "drain", false, "end when nothing is claimable, running or buffered")
+	fs.SortFlags = false
+	fs.StringArrayVar(&f.exec, "exec", nil, "run a command for the jobs of a kind: `KIND=CMD`; may be repeated")
+	fs.StringArrayVar(&f.http, "http", nil, "post the jobs of a kind to an address: `KIND=URL`; may be repeated")
+	fs.StringVar(&f.queue, "queue", settle.DefaultQueue, "run the jobs of queue `NAME`")
+	fs.IntVarP(&f.slots, "slots", "j", 64, "run `N` jobs at once")
+	fs.IntVar(&f.limit, "limit", 0, "end after `N` attempts")
+	fs.BoolVar(&f.drain, "drain", false, "end when nothing is due and nothing runs")
 	spanVar(fs, &f.grace, "grace", 25*time.Second, "how long running jobs may go on after the first signal")
 	spanVar(fs, &f.lease, "lease", 30*time.Second, "how soon another worker may take over after this one died")
 	spanVar(fs, &f.poll, "poll", time.Second, "longest pause between two looks for due work")
@@ -100,12 +105,20 @@ func (f *workFlags) check(c *cobra.Command) error {
 }
 
 // work runs until a signal, or until the flags say that it is enough.
-func (a *app) work(ctx context.Context, c *cobra.Command, f *workFlags) error {
+func (a *app) work(ctx context.Context, c *cobra.Command, f *workFlags) (err error) {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	group := &xwork.Group{}
-	targets, err := a.targets(f, group)
+	var runner *child.Runner
+	kill := func() {}
+	if len(f.exec) > 0 {
+		if runner, err = child.New(nil); err != nil {
+			return err
+		}
+		kill = runner.Kill
+		defer func() { err = errors.Join(err, runner.Close()) }()
+	}
+	targets, err := f.targets(runner)
 	if err != nil {
 		return err
 	}
@@ -115,9 +128,8 @@ func (a *app) work(ctx context.Context, c *cobra.Command, f *workFlags) error {
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 	return a.change(ctx, false, func(st settle.Store) error {
-		ctx, stop := a.untilSignal(ctx, log, group)
+		ctx, stop := untilSignal(ctx, log, kill)
 		defer stop()
-		defer group.Kill()
 		var sum tally
 		w := worker.New(st, worker.Config{Queue: f.queue, Slots: f.slots, Lease: f.lease, Poll: f.poll, Drain: max(f.grace, time.Nanosecond),
 			UntilIdle: f.drain, Limit: f.limit, Logger: log, Events: worker.Events{Settled: sum.settled}})
@@ -151,13 +163,10 @@ func (t *tally) settled(s worker.Settled) {
 
 // untilSignal returns a context that the first signal ends. The second kills
 // what runs and leaves the program.
-func (a *app) untilSignal(ctx context.Context, log *slog.Logger, group *xwork.Group) (context.Context, func()) {
+func untilSignal(ctx context.Context, log *slog.Logger, kill func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // the terminal is closed, and nohup did not say to ignore that
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	release := catch(signals)
 	over := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {
@@ -167,7 +176,7 @@ func (a *app) untilSignal(ctx context.Context, log *slog.Logger, group *xwork.Gr
 			case s := <-signals:
 				if n > 0 {
 					log.Warn("killed: the jobs that ran are taken over when their leases run out", "signal", s.String())
-					group.Kill()
+					kill()
 					os.Exit(exitFailed)
 				}
 				log.Info("stopping: no job is claimed any more, running ones may go on for a while; a second signal kills them", "signal", s.String())
@@ -176,7 +185,7 @@ func (a *app) untilSignal(ctx context.Context, log *slog.Logger, group *xwork.Gr
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(signals)
+		release()
 		close(over)
 		cancel()
 	}

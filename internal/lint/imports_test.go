@@ -42,9 +42,10 @@ var picture = map[string]layer{
 
 	"internal/storetest": {inside: []string{".", "pure"}, never: []string{"database/sql", "net", "net/http", "os/exec"}},
 	"internal/verdict":   {inside: []string{".", "pure"}, never: []string{"database/sql", "os", "os/exec"}},
-	"internal/xrun":      {inside: []string{".", "sqlite", "worker", "internal/xrun/...", "internal/verdict", "pure"}, outside: []string{"golang.org/x/sys", "github.com/dustin/go-humanize"}},
+	"internal/child":     {inside: []string{"pure"}, outside: []string{"golang.org/x/sys"}, never: []string{"database/sql", "log", "log/slog", "net", "net/http"}},
+	"internal/xrun":      {inside: []string{".", "worker", "internal/child", "internal/xrun/...", "internal/verdict", "pure"}, outside: []string{"github.com/dustin/go-humanize"}, never: []string{"database/sql", "net", "net/http"}},
 	"internal/xrun/...":  {inside: []string{"pure"}, outside: []string{"golang.org/x/sys"}, never: []string{"database/sql", "net", "net/http"}},
-	"internal/xwork":     {inside: []string{".", "worker", "internal/xrun/...", "internal/verdict", "pure"}, outside: []string{"golang.org/x/sys"}, never: []string{"database/sql"}},
+	"internal/xwork":     {inside: []string{".", "internal/child", "internal/verdict", "pure"}, never: []string{"database/sql", "os/exec"}},
 	"internal/tools/...": {inside: []string{"*"}, outside: []string{"*"}},
 	"internal/lint":      {},
 }
@@ -120,7 +121,7 @@ func TestPictureForbidsWhatItSays(t *testing.T) {
 	}
 	for _, c := range []struct{ dir, imported string }{
 		{".", module + "/internal/redact"}, {".", "github.com/google/uuid"}, {"sqlite", module}, {"worker", module + "/internal/turn"},
-		{"cmd/settle", module + "/internal/xrun/child"}, {"cmd/settle", "github.com/spf13/cobra"}, {"server", module + "/mailbox/redisbox"},
+		{"cmd/settle", module + "/internal/child"}, {"cmd/settle", "github.com/spf13/cobra"}, {"server", module + "/mailbox/redisbox"},
 	} {
 		if l, _ := layerOf(c.dir); !l.allows(c.imported) {
 			t.Errorf("%s may not import %s", c.dir, c.imported)

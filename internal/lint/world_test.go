@@ -18,7 +18,10 @@ var clocks = map[string]string{
 	"sqlite/room.go: time.Now":                   "monotonic: how long a count of rows and a look at the volume are reused",
 	"sqlite/writer.go: time.Now":                 "monotonic: how long a transaction has worked, how long since the writer last paused",
 	"cmd/settle/: time.Now":                      "what a person sees while a command runs; a check of options before the store has them",
-	"internal/xwork/: time.Now":                  "monotonic limits of a child's pipes; when an answer came, against its own Date header",
+	"internal/xwork/http.go: time.Now":           "when an answer came, against its own Date header",
+	"cmd/settle/process_test.go: time.Sleep":     "waits for real processes",
+	"cmd/settle/run_test.go: time.Sleep":         "waits for real processes",
+	"internal/child/: time.Sleep":                "waits for real processes",
 	"sqlite/help_test.go: time.Sleep":            "waits for other processes and for SQLite's own locks, which know real time only",
 	"sqlite/repair.go: time.Now":                 "the name of a damaged file that is moved aside, which a store cannot give",
 	"sqlite/tx.go: time.Sleep":                   "the lock of another process is waited for in real time",
@@ -151,16 +154,14 @@ func TestStatementsReadNoClock(t *testing.T) {
 
 // Who else than the command may touch the world outside the process, and why.
 var world = map[string]string{
-	"cmd/settle/: environment":                       "the command reads files, environment and flags",
-	"cmd/settle/: files":                             "the command reads files, environment and flags",
-	"internal/tools/: environment":                   "programs for the people who work here",
-	"internal/tools/: files":                         "programs for the people who work here",
-	"sqlite/: files":                                 "opens, looks at and moves its own database file",
-	"internal/xrun/: files":                          "spools what children say; the lock beside the database",
-	"internal/xwork/: files":                         "pipes of children",
-	"internal/xrun/work.go: environment":             "what a command inherits, if the caller names nothing else",
-	"internal/xrun/name.go: environment":             "a run is named after the folder that it is started in",
-	"internal/xrun/child/guard_unix.go: environment": "the guard is the same binary started anew, and is told so by its environment",
+	"cmd/settle/: environment":                  "the command reads files, environment and flags",
+	"cmd/settle/: files":                        "the command reads files, environment and flags",
+	"internal/tools/: environment":              "programs for the people who work here",
+	"internal/tools/: files":                    "programs for the people who work here",
+	"sqlite/: files":                            "opens, looks at and moves its own database file",
+	"internal/child/: files":                    "programs of commands, and the files that their output waits in",
+	"internal/child/guard_unix.go: environment": "the guard is the same binary started anew, and is told so by its environment",
+	"internal/xrun/: files":                     "reads what commands wrote; the lock beside the database",
 }
 
 var (
@@ -188,7 +189,7 @@ func TestFilesEnvironmentAndFlagsAreReadByTheCommand(t *testing.T) {
 				t.Errorf("%s imports %s: flags are read in cmd/settle only", f.path, full)
 			}
 			if full == "os/exec" && !allowed.allow(f.path, "files") {
-				t.Errorf("%s imports os/exec: commands are run by internal/xrun and internal/xwork only", f.path)
+				t.Errorf("%s imports os/exec: commands are run by internal/child only", f.path)
 			}
 		}
 		f.calls(func(name string, at token.Position) {

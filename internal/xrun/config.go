@@ -14,7 +14,7 @@ import (
 )
 
 // Config is what a start of a run is asked to do: the flags of "settle run".
-// Only Command, In, Out, Err, DB and the numbers without a default are needed.
+// Only Command, In, Out, Err, DB, Folder and the numbers are needed.
 type Config struct {
 	Command []string // the program and its arguments, with placeholders
 	Name    string   // of the run; "" = made from folder and command
@@ -43,11 +43,13 @@ type Config struct {
 	// Stop brings the wish to stop: the first one to finish what runs, the
 	// second one to kill it. nil = there is none.
 	Stop <-chan os.Signal
-	// Folder is where commands run, Env their environment: for tests. ""
-	// and nil = this process's.
+	// Folder is this process's own folder, in which commands run: with the
+	// command it names the run. Env is what commands inherit.
 	Folder string
 	Env    []string
-	window int // of -k, for tests; 0 = the default
+
+	window int    // of -k, for tests; 0 = the default
+	dir    string // where commands run, for tests; "" = this process's folder
 }
 
 // UsageError: what was asked for cannot be done as it was asked.
@@ -146,10 +148,9 @@ func regular(f *os.File) bool {
 // Plan is a checked Config and what was found out from it.
 type Plan struct {
 	Config
-	tmpl   tmpl.Template
-	path   string // the program's file; "" = it depends on the item
-	items  *split.Reader
-	folder string
+	tmpl  tmpl.Template
+	path  string // the program's file; "" = it depends on the item
+	items *split.Reader
 }
 
 // Prepare checks everything that can be checked before a database is opened,
@@ -166,7 +167,7 @@ func Prepare(c Config) (*Plan, error) {
 	}
 	p := &Plan{Config: c, tmpl: tmpl.Parse(c.Command), items: split.New(c.In, c.NUL)}
 	if program, known := p.tmpl.Program(); known {
-		path, err := lookPath(program, c.Folder)
+		path, err := find(program, c.dir)
 		if err != nil {
 			return nil, &UsageError{err}
 		}
@@ -174,12 +175,8 @@ func Prepare(c Config) (*Plan, error) {
 	} else if strings.ContainsAny(c.Command[0], shellSyntax) {
 		return nil, &UsageError{noShell(c.Command[0])}
 	}
-	var err error
-	if p.folder, err = folder(c.Folder); err != nil {
-		return nil, err
-	}
 	if p.Name == "" {
-		p.Name = runName(p.folder, c.Command)
+		p.Name = runName(p.folder(), c.Command)
 	} else if err := checkName(p.Name); err != nil {
 		return nil, &UsageError{err}
 	}

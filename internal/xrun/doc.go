@@ -9,5 +9,5 @@
 // Plan is what can be known before a database is opened, and where every usage
 // error is found. Start carries out one start of a run. What has no state of
 // its own stands in packages of its own: tmpl (placeholders), split (items),
-// child (commands that die with us), runlock (one program per run).
+// runlock (one program per run).
 package xrun

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xrun/split"
 )
 
@@ -50,7 +51,7 @@ func (p *Plan) DryRun(ctx context.Context, st settle.Store) error {
 			fmt.Fprintf(out, "skip    %s (%s)\n", itemText(item), state)
 		} else {
 			run++
-			fmt.Fprintf(out, "run     %s\n", CommandLine(p.tmpl.Fill(item, f.number)))
+			fmt.Fprintf(out, "run     %s\n", child.Line(p.tmpl.Fill(item, f.number)))
 		}
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, out.Flush())

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -146,19 +144,6 @@ func (f *feeder) job(item []byte) settle.New {
 	f.seen[short]++
 	return settle.New{Kind: kind, Input: item, RawPolicy: f.policy,
 		EnqueueOpts: settle.EnqueueOpts{ID: id, Queue: f.s.queue(), Key: itemKey(f.number, id)}}
-}
-
-// itemKey carries the item's number in the input in which it was first seen,
-// for {#} and for people. The id makes it unique over all inputs.
-func itemKey(number int64, id settle.ID) string {
-	return strconv.FormatInt(number, 10) + "-" + id.String()[:8] + id.String()[24:]
-}
-
-// itemNumber reads the number; 0 = there is none.
-func itemNumber(key string) int64 {
-	digits, _, _ := strings.Cut(key, "-")
-	n, _ := strconv.ParseInt(digits, 10, 64)
-	return n
 }
 
 // store stores a batch. When the store is full it tries again, with less at a

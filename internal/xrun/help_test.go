@@ -30,7 +30,7 @@ func newRunner(t *testing.T) *runner {
 
 // config is what most tests start with.
 func (r *runner) config(command ...string) Config {
-	return Config{Command: command, Name: "test", DB: r.db, Again: "settle run …", Folder: r.dir, Out: io.Discard, Err: io.Discard,
+	return Config{Command: command, Name: "test", DB: r.db, Again: "settle run …", Folder: r.dir, dir: r.dir, Env: os.Environ(), Out: io.Discard, Err: io.Discard,
 		Jobs: 2, Attempts: 3, Timeout: time.Minute, Grace: 10 * time.Second, Backoff: 10 * time.Millisecond}
 }
 

@@ -6,13 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // kind is the kind of a run's jobs.
@@ -74,38 +73,20 @@ func checkName(name string) error {
 }
 
 // folder names the folder that commands run in, links resolved.
-func folder(dir string) (string, error) {
-	if dir == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return "", fmt.Errorf("the current folder: %w", err)
-		}
-		dir = wd
+func (p *Plan) folder() string {
+	if real, err := filepath.EvalSymlinks(p.Folder); err == nil {
+		return real
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	return dir, nil
+	return p.Folder
 }
 
-// lookPath finds a program as a shell does, and says what is wrong in words.
-func lookPath(program, dir string) (string, error) {
-	if strings.ContainsRune(program, '/') && !filepath.IsAbs(program) && dir != "" {
-		program = filepath.Join(dir, program)
-	}
-	path, err := exec.LookPath(program)
-	switch {
-	case err == nil:
-		return filepath.Abs(path)
-	case errors.Is(err, exec.ErrDot):
-		return "", fmt.Errorf("command %q is only in the current folder: write ./%s", program, program)
-	case errors.Is(err, os.ErrPermission):
-		return "", fmt.Errorf("command %q cannot be executed: is it a program with the x bit set?", program)
-	case strings.ContainsAny(program, shellSyntax+" "):
+// find finds a program; where shell syntax was meant, its error says so.
+func find(program, dir string) (string, error) {
+	path, err := child.Find(program, dir)
+	if errors.Is(err, child.ErrNotFound) && strings.ContainsAny(program, shellSyntax+" ") {
 		return "", noShell(program)
-	default:
-		return "", fmt.Errorf("command %q not found", program)
 	}
+	return path, err
 }
 
 // shellSyntax is what no name of a program holds, but a line of a shell does.

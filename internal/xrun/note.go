@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -64,43 +63,4 @@ func commandSum(command []string) string {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// CommandLine writes words so that a shell reads them back as they are.
-func CommandLine(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = quote(w)
-	}
-	return strings.Join(out, " ")
-}
-
-// quote writes one word for a shell; controls are written as $'…' writes them,
-// so that nothing reaches a terminal.
-func quote(w string) string {
-	plain := func(r rune) bool {
-		return strings.ContainsRune("/._-=:,@+%{}#^", r) ||
-			r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
-	}
-	if w != "" && w[0] != '#' && strings.TrimFunc(w, plain) == "" {
-		return w
-	}
-	if safe(w) {
-		return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-	}
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := range len(w) {
-		switch c := w[i]; {
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c >= 0x20 && c < 0x7f:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		}
-	}
-	b.WriteByte('\'')
-	return b.String()
 }

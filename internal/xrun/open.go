@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // open looks at what earlier starts of the run have left, says it, and makes
@@ -42,7 +43,7 @@ func (s *start) open(ctx context.Context) error {
 	}
 	s.announce(note, rows, taken, again)
 	s.note = note
-	s.note.Command, s.note.Sum, s.note.Folder = CommandLine(s.Command), commandSum(s.Command), s.folder
+	s.note.Command, s.note.Sum, s.note.Folder = child.Line(s.Command), commandSum(s.Command), s.folder()
 	open := live(rows) + int64(again)
 	s.tally = newTally(open, sum(rows) > 0)
 	if open > 0 || !known {
@@ -106,8 +107,8 @@ func (s *start) announce(note runNote, rows map[settle.State]int64, taken, again
 	if note.Sum != "" && note.Sum != commandSum(s.Command) {
 		s.con.say("the command is another one than before: it was %s", note.Command)
 	}
-	if note.Folder != "" && note.Folder != s.folder {
-		s.con.say("the folder is another one than before: it was %s", quote(note.Folder))
+	if note.Folder != "" && note.Folder != s.folder() {
+		s.con.say("the folder is another one than before: it was %s", child.Quote(note.Folder))
 	}
 }
 

@@ -81,7 +81,7 @@ func TestFailuresEndAsTheyShouldAndTheTableSaysSo(t *testing.T) {
 		t.Fatalf("code %d, output %q; it said:\n%s", s.code, s.out, s.err)
 	}
 	s.says(t, "2 items succeeded, 4 did not",
-		"dead: terminal", "'poison': cannot read file: token=[redacted] (exit status 65)",
+		"dead: terminal", "'poison': exit code 65: cannot read file: token=[redacted]",
 		"dead: exhausted", "half a result", "settle dead list --queue run/test", "--retry-dead")
 	for _, j := range r.jobs() {
 		item, want := string(j.Input), map[string]struct {
@@ -91,10 +91,10 @@ func TestFailuresEndAsTheyShouldAndTheTableSaysSo(t *testing.T) {
 			text     string
 		}{
 			"ok": {settle.Succeeded, 1, "", ""}, "flaky": {settle.Succeeded, 3, "", ""},
-			"poison": {settle.Dead, 1, settle.AttemptError, "cannot read file: token=[redacted] (exit status 65)"},
-			"worn":   {settle.Dead, 3, settle.AttemptError, "worn out (exit status 4)"},
-			"silent": {settle.Dead, 3, settle.AttemptError, "exit status 9"},
-			"killed": {settle.Dead, 3, settle.AttemptError, "killed by a signal: segmentation fault"},
+			"poison": {settle.Dead, 1, settle.AttemptError, "exit code 65: cannot read file: token=[redacted]"},
+			"worn":   {settle.Dead, 3, settle.AttemptError, "exit code 4: worn out"},
+			"silent": {settle.Dead, 3, settle.AttemptError, "exit code 9"},
+			"killed": {settle.Dead, 3, settle.AttemptError, "killed by signal 11 (segmentation fault)"},
 		}
 		w := want[item]
 		if j.State != w.state || j.Attempt != w.attempts {
@@ -132,7 +132,7 @@ func TestACommandThatHangsIsKilledWithAllItStarted(t *testing.T) {
 	c.Timeout, c.Attempts = 400*time.Millisecond, 2
 	s := r.run(c, "a\nb\n")
 	s.want(t, 3, "")
-	s.says(t, "dead: exhausted", "#1 'a': why (timed out after 400ms)")
+	s.says(t, "dead: exhausted", "#1 'a': timed out after 400ms: why")
 	for _, pid := range strings.Fields(r.file("pids")) {
 		await(t, "the end of "+pid, func() bool {
 			out, _ := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
@@ -155,7 +155,7 @@ func TestCodesOfTheFlagsWinOverTheTable(t *testing.T) {
 	c.OK, c.Terminal, c.Ordered = []int{1, 65}, []int{7}, true
 	s := r.run(c, "0\n1\n65\n7\n")
 	s.want(t, 3, "0\n1\n65\n")
-	s.says(t, "dead: terminal", "#4 '7': exit status 7")
+	s.says(t, "dead: terminal", "#4 '7': exit code 7")
 }
 
 func TestWhatIsMissingFromTheInputStillRunsAndIsCountedApart(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/settle-go/settle"
-	"github.com/settle-go/settle/internal/xrun/child"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xrun/runlock"
 	"github.com/settle-go/settle/worker"
 )
@@ -34,7 +34,6 @@ type start struct {
 	con    *console
 	out    *output
 	order  *order // nil without -k
-	env    []string
 	began  time.Time
 	note   runNote
 
@@ -82,7 +81,7 @@ func (p *Plan) Start(ctx context.Context, st settle.Store) (code int, err error)
 }
 
 func (p *Plan) newStart(st settle.Store, lock *runlock.Lock) *start {
-	s := &start{Plan: p, store: st, lock: lock, began: time.Now(), env: environment(p.Env),
+	s := &start{Plan: p, store: st, lock: lock, began: time.Now(),
 		con: &console{err: p.Err, live: p.Live}, slots: make(chan int, p.Jobs), stop: make(chan struct{}),
 		news: make(chan struct{}, 1), broken: make(chan error, 1)}
 	s.out = &output{w: p.Out, con: s.con, tag: p.Tag}

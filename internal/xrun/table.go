@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // summary is the closing table.
@@ -113,7 +114,7 @@ func (s *summary) before() string {
 
 func (s *summary) hints(b *strings.Builder) {
 	if len(s.Bad)+len(s.LeftBad) > 0 {
-		fmt.Fprintf(b, "settle: see all: settle dead list --queue %s%s; try them again: the same command with --retry-dead\n", quote(s.Queue), dbFlag(s.DB))
+		fmt.Fprintf(b, "settle: see all: settle dead list --queue %s%s; try them again: the same command with --retry-dead\n", child.Quote(s.Queue), dbFlag(s.DB))
 	}
 	if !s.Complete {
 		fmt.Fprintf(b, "settle: the same command continues: %s\n", s.Again)
@@ -124,7 +125,7 @@ func dbFlag(db string) string {
 	if db == "settle.db" {
 		return ""
 	}
-	return " --db " + quote(db)
+	return " --db " + child.Quote(db)
 }
 
 // errorWidth is how much of an error text the table shows, in bytes.

@@ -6,15 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/redact"
 	"github.com/settle-go/settle/internal/verdict"
-	"github.com/settle-go/settle/internal/xrun/child"
 	"github.com/settle-go/settle/worker"
 )
 
@@ -23,13 +21,6 @@ import (
 const (
 	graceTimeout = 5 * time.Second
 	graceCut     = 800 * time.Millisecond
-)
-
-// tailRead is how much of the end of a command's standard error is looked at,
-// and tailMax how much of its error text is stored.
-const (
-	tailRead = redact.TailRead + 1
-	tailMax  = 1 << 10
 )
 
 var errTimeout = errors.New("timed out")
@@ -89,7 +80,6 @@ func (s *start) deliver(ctx context.Context, a *attempt) error {
 // attempt is one run of the command for one item.
 type attempt struct {
 	job   *settle.ClaimedJob
-	argv  []string
 	out   spooled // standard output
 	err   spooled // standard error
 	res   child.Result
@@ -99,7 +89,7 @@ type attempt struct {
 // attempt runs the command and takes what it wrote. Its error is the item's.
 func (s *start) attempt(ctx context.Context, slot int, j *settle.ClaimedJob) (*attempt, error) {
 	a := &attempt{job: j}
-	spec, err := s.spec(a)
+	spec, err := s.spec(j)
 	if err != nil {
 		return nil, err
 	}
@@ -116,30 +106,26 @@ func (s *start) attempt(ctx context.Context, slot int, j *settle.ClaimedJob) (*a
 
 // run runs the command in the bounds of this start: timeout and stop.
 func (s *start) run(ctx context.Context, a *attempt, spec child.Spec) error {
-	var err error
-	if spec.Stdout, err = child.Spool(); err != nil {
+	out, err := child.Spool()
+	if err != nil {
 		return notNow(err)
 	}
-	if spec.Stderr, err = child.Spool(); err != nil {
-		spec.Stdout.Close()
+	errs, err := child.Spool()
+	if err != nil {
+		out.Close()
 		return notNow(err)
 	}
+	spec.Stdout, spec.Stderr, spec.Grace = out, errs, grace
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	timer := time.AfterFunc(s.Timeout, func() { stop(errTimeout) })
 	defer timer.Stop()
 	defer context.AfterFunc(s.cut, func() { stop(context.Cause(s.cut)) })()
-	spec.Grace = func() time.Duration {
-		if errors.Is(context.Cause(ctx), errTimeout) {
-			return graceTimeout
-		}
-		return graceCut
-	}
 	res, err := s.runner.Run(ctx, spec)
 	a.res, a.cause = res, context.Cause(ctx)
 	var errOut, errErr error
-	a.out, errOut = take(spec.Stdout)
-	a.err, errErr = take(spec.Stderr)
+	a.out, errOut = take(out)
+	a.err, errErr = take(errs)
 	switch {
 	case err != nil:
 		return startFault(a, err)
@@ -149,6 +135,13 @@ func (s *start) run(ctx context.Context, a *attempt, spec child.Spec) error {
 		return notNow(errors.Join(errOut, errErr))
 	}
 	return nil
+}
+
+func grace(cause error) time.Duration {
+	if errors.Is(cause, errTimeout) {
+		return graceTimeout
+	}
+	return graceCut
 }
 
 // startFault judges a command that could not be started.
@@ -162,11 +155,7 @@ func startFault(a *attempt, err error) error {
 	if !known {
 		return notNow(err)
 	}
-	why := errors.Unwrap(err)
-	if why == nil {
-		why = err
-	}
-	return terminal(fmt.Sprintf("%s: %v (exit status %d)", a.argv[0], why, code))
+	return terminal(fmt.Sprintf("exit code %d: %v", code, err))
 }
 
 // terminal ends the item.
@@ -176,38 +165,21 @@ func terminal(text string) error {
 }
 
 // spec fills the item into the command.
-func (s *start) spec(a *attempt) (child.Spec, error) {
-	j := a.job
+func (s *start) spec(j *settle.ClaimedJob) (child.Spec, error) {
 	if bytes.IndexByte(j.Input, 0) >= 0 {
 		return child.Spec{}, terminal("the item holds a NUL byte, which no argument of a command can hold; for input separated by NUL add -0")
 	}
-	a.argv = s.tmpl.Fill(j.Input, itemNumber(j.Key))
+	argv := s.tmpl.Fill(j.Input, itemNumber(j.Key))
 	path := s.path
 	if path == "" {
-		found, err := lookPath(a.argv[0], s.Folder)
+		found, err := find(argv[0], s.dir)
 		if err != nil {
-			return child.Spec{}, terminal(err.Error() + " (exit status 127)")
+			return child.Spec{}, terminal("exit code 127: " + err.Error())
 		}
 		path = found
 	}
-	env := append(s.env[:len(s.env):len(s.env)],
-		"SETTLE_JOB="+j.ID.String(), "SETTLE_ATTEMPT="+strconv.Itoa(j.Attempt), "SETTLE_ITEM="+string(j.Input))
-	return child.Spec{Path: path, Args: a.argv, Env: env, Dir: s.Folder}, nil
-}
-
-// environment is what commands inherit, without what they get anew.
-func environment(env []string) []string {
-	if env == nil {
-		env = os.Environ()
-	}
-	var out []string
-	for _, v := range env {
-		name, _, _ := strings.Cut(v, "=")
-		if name != "SETTLE_JOB" && name != "SETTLE_ATTEMPT" && name != "SETTLE_ITEM" {
-			out = append(out, v)
-		}
-	}
-	return out
+	env := child.Environ(s.Env, "SETTLE_JOB="+j.ID.String(), "SETTLE_ATTEMPT="+strconv.Itoa(j.Attempt), "SETTLE_ITEM="+string(j.Input))
+	return child.Spec{Path: path, Args: argv, Env: env, Dir: s.dir}, nil
 }
 
 // judge says what the attempt came to; nil = OK. What the command wrote to
@@ -228,12 +200,9 @@ func (a *attempt) judge(s *start) (err error) {
 	case a.res.Cut:
 		outcome.Reason = settle.AttemptTimedOut
 		outcome.Error = a.text(fmt.Sprintf("timed out after %s", s.Timeout))
-	case a.res.Signal != "":
-		outcome.Verdict = verdict.Exit(verdict.Signalled, s.OK, s.Terminal)
-		outcome.Error = a.text("killed by a signal: " + a.res.Signal)
 	default:
 		outcome.Verdict = verdict.Exit(a.res.Code, s.OK, s.Terminal)
-		outcome.Error = a.text(fmt.Sprintf("exit status %d", a.res.Code))
+		outcome.Error = a.text(a.res.String())
 	}
 	if outcome.Verdict == settle.VerdictOK {
 		return nil
@@ -245,14 +214,5 @@ func (a *attempt) judge(s *start) (err error) {
 	return worker.Report(settle.Settled{Outcome: outcome})
 }
 
-// text is the error text: the safe tail of standard error, and how it ended.
-func (a *attempt) text(how string) string {
-	if a.err.size == 0 {
-		return how
-	}
-	tail := redact.Tail(a.err.tail(tailRead))
-	if len(tail) > tailMax {
-		tail = redact.Tail([]byte(tail[len(tail)-tailMax:]))
-	}
-	return fmt.Sprintf("%s (%s)", tail, how)
-}
+// text is the error text: how it ended, and the end of standard error.
+func (a *attempt) text(how string) string { return child.ErrorText(how, a.err.tail(redact.TailRead+1)) }

@@ -15,17 +15,28 @@ import (
 	"time"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // shell is a command that runs a script.
-func shell(script string) *Command {
-	return &Command{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Group: &Group{}}
+func shell(t *testing.T, script string) *Command {
+	t.Helper()
+	r, err := child.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Command{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH"), "SETTLE_JOB=of settle run"}, Runner: r}
 }
 
 var request = Request{Job: settle.DeriveID([]byte("x")), Attempt: 3, Input: []byte("hello\x00\xff")}
 
 func TestACommandGetsTheInputAndItsOutputIsTheOutput(t *testing.T) {
-	o := shell(`cat; printf " %s %s" "$SETTLE_JOB" "$SETTLE_ATTEMPT"; echo noise >&2`).Do(t.Context(), request)
+	o := do(t.Context(), shell(t, `cat; printf " %s %s" "$SETTLE_JOB" "$SETTLE_ATTEMPT"; echo noise >&2`), request)
 	want := "hello\x00\xff " + request.Job.String() + " 3"
 	if o.Verdict != settle.VerdictOK || string(o.Output) != want {
 		t.Errorf("%+v, want %q", o, want)
@@ -35,7 +46,7 @@ func TestACommandGetsTheInputAndItsOutputIsTheOutput(t *testing.T) {
 func TestACommandMayLeaveItsInputUnread(t *testing.T) {
 	r := request
 	r.Input = bytes.Repeat([]byte("x"), settle.MaxPayload)
-	if o := shell("echo done").Do(t.Context(), r); o.Verdict != settle.VerdictOK || string(o.Output) != "done\n" {
+	if o := do(t.Context(), shell(t, "echo done"), r); o.Verdict != settle.VerdictOK || string(o.Output) != "done\n" {
 		t.Errorf("%.100v", o)
 	}
 }
@@ -46,10 +57,10 @@ func TestAnExitCodeIsAVerdictAndTheEndOfStandardErrorItsText(t *testing.T) {
 		"exit 75":                           {Verdict: settle.VerdictRetry, Error: "exit code 75"},
 		"echo bad input >&2; exit 65":       {Verdict: settle.VerdictTerminal, Error: "exit code 65: bad input"},
 		"exit 127":                          {Verdict: settle.VerdictTerminal, Error: "exit code 127"},
-		"kill -9 $$":                        {Verdict: settle.VerdictRetry, Error: "killed by signal 9"},
-		"kill -SEGV $$":                     {Verdict: settle.VerdictRetry, Error: "killed by signal 11"},
+		"kill -9 $$":                        {Verdict: settle.VerdictRetry, Error: "killed by signal 9 (killed)"},
+		"kill -SEGV $$":                     {Verdict: settle.VerdictRetry, Error: "killed by signal 11 (segmentation fault)"},
 	} {
-		o := shell(script).Do(t.Context(), request)
+		o := do(t.Context(), shell(t, script), request)
 		if o.Verdict != want.Verdict || o.Error != want.Error {
 			t.Errorf("%s: %s %q, want %s %q", script, o.Verdict, o.Error, want.Verdict, want.Error)
 		}
@@ -57,33 +68,33 @@ func TestAnExitCodeIsAVerdictAndTheEndOfStandardErrorItsText(t *testing.T) {
 }
 
 func TestB056TheEndOfStandardErrorShowsNoSecretAndB055CannotWriteOnTheScreen(t *testing.T) {
-	o := shell(`printf '\033[2J password=hunter2\n postgres://u:hunter2@host/db \342\200\256x\n' >&2; exit 1`).Do(t.Context(), request)
+	o := do(t.Context(), shell(t, `printf '\033[2J password=hunter2\n postgres://u:hunter2@host/db \342\200\256x\n' >&2; exit 1`), request)
 	if strings.Contains(o.Error, "hunter2") || strings.ContainsAny(o.Error, "\x1b\u202e\n") {
 		t.Errorf("%q", o.Error)
 	}
 }
 
 func TestALongStandardErrorKeepsItsEnd(t *testing.T) {
-	o := shell(`i=0; while [ $i -lt 20000 ]; do echo "line $i"; i=$((i+1)); done >&2; echo the reason >&2; exit 1`).Do(t.Context(), request)
+	o := do(t.Context(), shell(t, `i=0; while [ $i -lt 20000 ]; do echo "line $i"; i=$((i+1)); done >&2; echo the reason >&2; exit 1`), request)
 	if !strings.HasSuffix(o.Error, "the reason") || len(o.Error) > 2048 {
 		t.Errorf("%d bytes: …%q", len(o.Error), o.Error[max(0, len(o.Error)-60):])
 	}
 }
 
 func TestAnEndlessOutputIsTerminalAndStopped(t *testing.T) {
-	o := shell("yes").Do(t.Context(), request)
+	o := do(t.Context(), shell(t, "yes"), request)
 	if o.Verdict != settle.VerdictTerminal || o.Reason != settle.AttemptOutput {
 		t.Errorf("%+v", o)
 	}
-	o = shell("head -c "+strconv.Itoa(settle.MaxPayload)+" /dev/zero").Do(t.Context(), request)
+	o = do(t.Context(), shell(t, "head -c "+strconv.Itoa(settle.MaxPayload)+" /dev/zero"), request)
 	if o.Verdict != settle.VerdictOK || len(o.Output) != settle.MaxPayload {
 		t.Errorf("an output of the limit: %s, %d bytes", o.Verdict, len(o.Output))
 	}
 }
 
 func TestACommandThatIsNotThereIsTerminal(t *testing.T) {
-	c := &Command{Argv: []string{"/no/such/command"}}
-	if o := c.Do(t.Context(), request); o.Verdict != settle.VerdictTerminal || !strings.Contains(o.Error, "cannot start") {
+	c := &Command{Argv: []string{"no-such-command"}}
+	if o := do(t.Context(), c, request); o.Verdict != settle.VerdictTerminal || o.Error != `exit code 127: command "no-such-command" not found` {
 		t.Errorf("%+v", o)
 	}
 }
@@ -129,7 +140,7 @@ func TestTheEndOfTheContextStopsTheWholeGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "pid")
-			c := shell(script)
+			c := shell(t, script)
 			c.Argv = append(c.Argv, file)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
@@ -137,7 +148,7 @@ func TestTheEndOfTheContextStopsTheWholeGroup(t *testing.T) {
 				cancel(errors.New("timed out"))
 			}()
 			begin := time.Now()
-			o := c.Do(ctx, request)
+			o := do(ctx, c, request)
 			if o.Verdict != settle.VerdictRetry { // also where the command then says 0
 				t.Errorf("%+v", o)
 			}
@@ -154,34 +165,24 @@ func TestTheEndOfTheContextStopsTheWholeGroup(t *testing.T) {
 
 func TestWhatACommandLeavesBehindInItsGroupIsKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
-	c := shell(`sleep 1000 & echo $! > "$0"; echo done`)
+	c := shell(t, `sleep 1000 & echo $! > "$0"; echo done`)
 	c.Argv = append(c.Argv, file)
-	if o := c.Do(t.Context(), request); o.Verdict != settle.VerdictOK || string(o.Output) != "done\n" {
+	if o := do(t.Context(), c, request); o.Verdict != settle.VerdictOK || string(o.Output) != "done\n" {
 		t.Errorf("%+v", o)
 	}
 	waitFor(t, "the end of what was left behind", func() bool { return !alive(t, file) })
 }
 
-func TestWhoLeavesTheGroupWithTheOutputOpenHoldsNothingUp(t *testing.T) {
-	begin := time.Now()
-	o := shell("setsid sleep 20 & sleep 0.2; echo done").Do(t.Context(), request)
-	if o.Verdict != settle.VerdictOK || string(o.Output) != "done\n" || time.Since(begin) > 10*time.Second {
-		t.Errorf("%+v after %s", o, time.Since(begin))
+func TestWhatCannotBeStartedForNowCostsNoAttempt(t *testing.T) {
+	c := shell(t, "true")
+	c.Runner.Kill()
+	if o, err := c.Do(t.Context(), request); !errors.Is(err, child.ErrKilled) {
+		t.Errorf("%+v, %v", o, err)
 	}
-}
-
-func TestKillTakesAllAlongAndRefusesNewOnes(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pid")
-	c := shell(`echo $$ > "$0"; sleep 1000`)
-	c.Argv = append(c.Argv, file)
-	done := make(chan settle.Outcome)
-	go func() { done <- c.Do(t.Context(), request) }()
-	waitFor(t, "the child's pid", exists(file))
-	c.Group.Kill()
-	if o := <-done; o.Verdict != settle.VerdictRetry || o.Error != "killed by signal 9" {
-		t.Errorf("%+v", o)
+	if o, err := notStarted(&os.PathError{Op: "fork/exec", Path: "/bin/sh", Err: syscall.EAGAIN}); err == nil {
+		t.Errorf("too many processes: %+v", o)
 	}
-	if o := c.Do(t.Context(), request); o.Verdict != settle.VerdictRetry || !strings.Contains(o.Error, "leaving") {
-		t.Errorf("after Kill: %+v", o)
+	if o, err := notStarted(&os.PathError{Op: "fork/exec", Path: "/opt/x", Err: syscall.ENOEXEC}); err != nil || o.Verdict != settle.VerdictTerminal {
+		t.Errorf("no program: %+v, %v", o, err)
 	}
 }

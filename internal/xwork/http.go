@@ -74,18 +74,18 @@ func CheckURL(s string) error {
 }
 
 // Do posts one attempt.
-func (t *HTTP) Do(ctx context.Context, r Request) settle.Outcome {
+func (t *HTTP) Do(ctx context.Context, r Request) (settle.Outcome, error) {
 	a := t.post(ctx, r)
 	j := verdict.HTTP(a)
 	switch v := j.Verdict.Job(); {
 	case a.Err != nil && ctx.Err() != nil: // we hung up
-		return settle.Outcome{Verdict: v}
+		return settle.Outcome{Verdict: v}, nil
 	case v != settle.VerdictOK:
-		return settle.Outcome{Verdict: v, Reason: j.Reason, Error: j.Text, After: later(j.RetryAfter)}
+		return settle.Outcome{Verdict: v, Reason: j.Reason, Error: j.Text, After: later(j.RetryAfter)}, nil
 	case len(a.Body) > settle.MaxPayload:
-		return tooLarge("the answer")
+		return tooLarge("the answer"), nil
 	default:
-		return settle.Outcome{Verdict: v, Output: a.Body}
+		return settle.Outcome{Verdict: v, Output: a.Body}, nil
 	}
 }
 

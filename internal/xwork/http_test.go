@@ -29,7 +29,7 @@ func TestAPostCarriesTheInputAndTheBodyIsTheOutput(t *testing.T) {
 		w.Write(append([]byte(r.Method+" "), b...))
 	})
 	r := Request{Job: settle.DeriveID([]byte("x")), Attempt: 2, Input: []byte(`{"a":1}`)}
-	o := target.Do(t.Context(), r)
+	o := do(t.Context(), target, r)
 	if o.Verdict != settle.VerdictOK || string(o.Output) != `POST {"a":1}` {
 		t.Errorf("%+v", o)
 	}
@@ -40,7 +40,7 @@ func TestAPostCarriesTheInputAndTheBodyIsTheOutput(t *testing.T) {
 		}
 	}
 	r.Input = []byte("\xff")
-	target.Do(t.Context(), r)
+	do(t.Context(), target, r)
 	if got.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("bytes are sent as %q", got.Get("Content-Type"))
 	}
@@ -52,7 +52,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		calls++
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	})
-	if o := target.Do(t.Context(), Request{}); o.Verdict != settle.VerdictTerminal || o.Reason != settle.AttemptRefused || calls != 1 {
+	if o := do(t.Context(), target, Request{}); o.Verdict != settle.VerdictTerminal || o.Reason != settle.AttemptRefused || calls != 1 {
 		t.Errorf("%d calls, %+v", calls, o)
 	}
 }
@@ -63,7 +63,7 @@ func TestB031ABusyFarEndSetsThePace(t *testing.T) {
 			w.Header().Set("Retry-After", value)
 			http.Error(w, "later", http.StatusTooManyRequests)
 		})
-		o := target.Do(t.Context(), Request{})
+		o := do(t.Context(), target, Request{})
 		if o.Verdict != settle.VerdictRetry || o.After < want || o.After > want+want/10 {
 			t.Errorf("Retry-After %s: after %s, want %s to a tenth more", value, o.After, want)
 		}
@@ -76,13 +76,22 @@ func TestB031ABusyFarEndSetsThePace(t *testing.T) {
 func TestAnAnswerBeyondTheLimitIsTerminal(t *testing.T) {
 	size := settle.MaxPayload
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.CopyN(w, zeros{}, int64(size)) })
-	if o := target.Do(t.Context(), Request{}); o.Verdict != settle.VerdictOK || len(o.Output) != size {
+	if o := do(t.Context(), target, Request{}); o.Verdict != settle.VerdictOK || len(o.Output) != size {
 		t.Errorf("at the limit: %s, %d bytes", o.Verdict, len(o.Output))
 	}
 	size++
-	if o := target.Do(t.Context(), Request{}); o.Verdict != settle.VerdictTerminal || o.Reason != settle.AttemptOutput {
+	if o := do(t.Context(), target, Request{}); o.Verdict != settle.VerdictTerminal || o.Reason != settle.AttemptOutput {
 		t.Errorf("beyond it: %+v", o.Reason)
 	}
+}
+
+// do runs an attempt that this machine can begin.
+func do(ctx context.Context, t Target, r Request) settle.Outcome {
+	o, err := t.Do(ctx, r)
+	if err != nil {
+		panic(err)
+	}
+	return o
 }
 
 type zeros struct{}
@@ -94,14 +103,14 @@ func TestAnAnswerThatBreaksOffIsTriedAgain(t *testing.T) {
 		w.Header().Set("Content-Length", "1000")
 		io.WriteString(w, "half of it")
 	})
-	if o := target.Do(t.Context(), Request{}); o.Verdict != settle.VerdictRetry || !strings.Contains(o.Error, "broke off") {
+	if o := do(t.Context(), target, Request{}); o.Verdict != settle.VerdictRetry || !strings.Contains(o.Error, "broke off") {
 		t.Errorf("%+v", o)
 	}
 }
 
 func TestB056ANetworkErrorShowsNoSecretOfTheAddress(t *testing.T) {
 	target := &HTTP{URL: "http://user:hunter2@127.0.0.1:1/hook?token=hunter2", Client: NewClient(1, nil)}
-	o := target.Do(t.Context(), Request{})
+	o := do(t.Context(), target, Request{})
 	if o.Verdict != settle.VerdictRetry || strings.Contains(o.Error, "hunter2") || !strings.Contains(o.Error, "127.0.0.1") {
 		t.Errorf("%+v", o)
 	}
@@ -115,7 +124,7 @@ func TestTheEndOfTheContextHangsUp(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-begun; cancel(errors.New("timed out")) }()
-	if o := target.Do(ctx, Request{}); o.Verdict != settle.VerdictRetry || o.Error != "" {
+	if o := do(ctx, target, Request{}); o.Verdict != settle.VerdictRetry || o.Error != "" {
 		t.Errorf("%+v", o)
 	}
 }

@@ -22,8 +22,9 @@ type Request struct {
 type Target interface {
 	// Do runs one attempt. When ctx ends it stops what it began and returns
 	// within a second. The outcome then says what is known; why the context
-	// ended is the caller's to say.
-	Do(ctx context.Context, r Request) settle.Outcome
+	// ended is the caller's to say. An error says that nothing was begun, by
+	// the fault of this machine: too many processes, say.
+	Do(ctx context.Context, r Request) (settle.Outcome, error)
 }
 
 // tooLarge is the outcome of an output beyond the limit: trying again would

@@ -177,7 +177,7 @@ err: settle: --exec a: the command is empty
 err: try: settle work --help
 exit: 2
 $ settle work --exec a=no-such-command
-err: settle: --exec a: exec: "no-such-command": executable file not found in $PATH
+err: settle: --exec a: command "no-such-command" not found
 err: try: settle work --help
 exit: 2
 $ settle work --exec 'a=cat "x'

@@ -18,7 +18,7 @@ func Spool() (*os.File, error) {
 
 // named makes a file and takes its name away.
 func named(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, "settle-run-*")
+	f, err := os.CreateTemp(dir, "settle-spool-*")
 	if err != nil {
 		return nil, err
 	}

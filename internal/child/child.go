@@ -7,14 +7,14 @@
 //     groups when its pipe to the program breaks (every Unix).
 //
 // Every command is the leader of a process group of its own, so that what it
-// has started ends with it at a timeout. What it leaves running when it ends
-// by itself is left alone.
+// has started ends with it when its context ends.
 package child
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sync"
@@ -22,34 +22,33 @@ import (
 	"time"
 )
 
-// Spec is one command to run. Its standard input is empty.
+// Spec is one command to run.
 type Spec struct {
-	Path           string   // the program's file
-	Args           []string // with the program's name as the first
-	Env            []string
-	Dir            string   // "" = the current folder
-	Stdout, Stderr *os.File // written by the command itself
-	// Grace says, when its context has ended, how long the command has between
-	// SIGTERM and SIGKILL.
-	Grace func() time.Duration
-}
-
-// Signalled is the exit code of a command that a signal killed.
-const Signalled = -1
-
-// Result is how a command ended.
-type Result struct {
-	Code   int    // exit code, or Signalled
-	Signal string // what killed it, for people; "" = it exited
-	// Cut: its context ended before it did.
-	Cut bool
+	Path string   // the program's file: see Find
+	Args []string // with the program's name as the first
+	Env  []string // see Environ
+	Dir  string   // "" = the current folder
+	// Input is its standard input, of which it may leave any part unread.
+	Input []byte
+	// Stdout and Stderr get what it writes; nil = nobody does. A file (see
+	// Spool) is written by the command itself. Another writer is written while
+	// it runs, must not be used before Run has returned, and should take
+	// everything: a command whose writing fails dies of that.
+	Stdout, Stderr io.Writer
+	// Grace says how long the command has between SIGTERM and SIGKILL when its
+	// context has ended for this cause. nil = no time.
+	Grace func(cause error) time.Duration
+	// KillRest kills what a command that ended by itself has left running in
+	// its group. Otherwise that is left alone, for good.
+	KillRest bool
 }
 
 // Runner starts and kills commands. Make it with New; its methods may be
 // called from any number of goroutines.
 type Runner struct {
 	starts chan start
-	ended  chan struct{} // the starting thread has ended
+	quit   chan struct{} // closed by Close: the starting thread is to end
+	ended  chan struct{} // it has
 	guard  *guard
 	null   *os.File
 
@@ -60,6 +59,7 @@ type Runner struct {
 
 type start struct {
 	spec  Spec
+	files []*os.File
 	reply chan<- started
 }
 
@@ -79,7 +79,8 @@ func New(lock *os.File) (*Runner, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the guard: %w", err), null.Close())
 	}
-	r := &Runner{starts: make(chan start), ended: make(chan struct{}), guard: g, null: null, groups: map[int]struct{}{}}
+	r := &Runner{starts: make(chan start), quit: make(chan struct{}), ended: make(chan struct{}),
+		guard: g, null: null, groups: map[int]struct{}{}}
 	go r.startAll()
 	return r, nil
 }
@@ -90,21 +91,25 @@ func (r *Runner) startAll() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(r.ended)
-	for s := range r.starts {
-		p, err := os.StartProcess(s.spec.Path, s.spec.Args, &os.ProcAttr{
-			Dir: s.spec.Dir, Env: s.spec.Env, Sys: attributes(),
-			Files: []*os.File{r.null, s.spec.Stdout, s.spec.Stderr},
-		})
-		if err == nil {
-			r.guard.add(p.Pid)
+	for {
+		select {
+		case <-r.quit:
+			return
+		case s := <-r.starts:
+			p, err := os.StartProcess(s.spec.Path, s.spec.Args, &os.ProcAttr{
+				Dir: s.spec.Dir, Env: s.spec.Env, Sys: attributes(), Files: s.files})
+			if err == nil {
+				r.guard.add(p.Pid)
+			}
+			s.reply <- started{p, err}
 		}
-		s.reply <- started{p, err}
 	}
 }
 
-// Close ends the Runner. No command may run any more.
+// Close kills what still runs and ends the Runner. It is called once.
 func (r *Runner) Close() error {
-	close(r.starts)
+	r.Kill()
+	close(r.quit)
 	<-r.ended
 	return errors.Join(r.guard.close(), r.null.Close())
 }
@@ -124,26 +129,46 @@ func (r *Runner) Kill() {
 
 // Run runs one command and waits until it has ended. When ctx ends, its whole
 // group gets SIGTERM, and after the grace SIGKILL. An error says that it could
-// not be started: see StartCode.
+// not be started: ErrKilled, or see StartCode.
 func (r *Runner) Run(ctx context.Context, s Spec) (Result, error) {
-	p, err := r.start(s)
+	st, err := connect(s, r.null)
 	if err != nil {
 		return Result{}, err
 	}
+	defer st.close()
+	p, err := r.start(s, st.files)
+	if err != nil {
+		return Result{}, err
+	}
+	st.begin()
+	res := wait(ctx, p, s.Grace)
+	if s.KillRest {
+		signalGroup(p.Pid, syscall.SIGKILL)
+	}
+	r.forget(p.Pid)
+	st.finish()
+	return res, nil
+}
+
+// wait waits for the end of a command, and brings it about when ctx ends.
+func wait(ctx context.Context, p *os.Process, grace func(error) time.Duration) Result {
 	ended := make(chan *os.ProcessState, 1)
 	go func() {
 		st, _ := p.Wait() // a child of ours that nobody else waits for
 		ended <- st
 	}()
-	defer r.forget(p.Pid)
 	select {
 	case st := <-ended:
-		return result(st), nil
+		return result(st)
 	case <-ctx.Done():
 	}
-	res := result(terminate(p.Pid, ended, s.Grace()))
+	var d time.Duration
+	if grace != nil {
+		d = grace(context.Cause(ctx))
+	}
+	res := result(terminate(p.Pid, ended, d))
 	res.Cut = true
-	return res, nil
+	return res
 }
 
 // terminate ends a group: SIGTERM, the grace, SIGKILL.
@@ -163,9 +188,16 @@ func terminate(group int, ended <-chan *os.ProcessState, grace time.Duration) *o
 	return st
 }
 
-func (r *Runner) start(s Spec) (*os.Process, error) {
+func (r *Runner) start(s Spec, files []*os.File) (*os.Process, error) {
+	if r.isKilled() {
+		return nil, ErrKilled
+	}
 	reply := make(chan started, 1)
-	r.starts <- start{s, reply}
+	select {
+	case <-r.quit:
+		return nil, ErrKilled
+	case r.starts <- start{s, files, reply}:
+	}
 	got := <-reply
 	if got.err != nil {
 		return nil, got.err
@@ -173,10 +205,16 @@ func (r *Runner) start(s Spec) (*os.Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.groups[got.p.Pid] = struct{}{}
-	if r.killed {
+	if r.killed { // in the meantime
 		signalGroup(got.p.Pid, syscall.SIGKILL)
 	}
 	return got.p, nil
+}
+
+func (r *Runner) isKilled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.killed
 }
 
 func (r *Runner) forget(group int) {
@@ -184,21 +222,4 @@ func (r *Runner) forget(group int) {
 	delete(r.groups, group)
 	r.mu.Unlock()
 	r.guard.remove(group)
-}
-
-// StartCode returns the exit code that a shell gives to a command that cannot
-// be started: 127 not found, 126 cannot be executed. ok is false when the
-// error is of this moment only, such as too many processes.
-func StartCode(err error) (code int, ok bool) {
-	var no syscall.Errno
-	if !errors.As(err, &no) {
-		return 0, false
-	}
-	switch no {
-	case syscall.ENOENT, syscall.ENOTDIR:
-		return 127, true
-	case syscall.EACCES, syscall.EPERM, syscall.ENOEXEC, syscall.E2BIG, syscall.EINVAL, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EISDIR:
-		return 126, true
-	}
-	return 0, false
 }

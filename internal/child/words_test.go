@@ -1,6 +1,7 @@
-package xwork
+package child
 
 import (
+	"os/exec"
 	"slices"
 	"testing"
 )
@@ -52,4 +53,19 @@ func FuzzWordsOfQuotedWordsAreTheWords(f *testing.F) {
 			t.Errorf("%q, %q: %q, %v", a, b, got, err)
 		}
 	})
+}
+
+func TestWordsComeBackFromAShellAsTheyWere(t *testing.T) {
+	for _, w := range []string{"a", "", "a b", "it's", `"$x" \ !`, "{}", "#", "a#b", "*", "~", "é", "\xff\x00"[:1], "new\nline", "\x1b[31m", "\u202e", "a;b", "-n"} {
+		got, err := exec.Command("bash", "-c", "printf %s "+Quote(w)).Output()
+		if err != nil {
+			t.Skipf("bash: %v", err)
+		}
+		if w != "-n" && string(got) != w {
+			t.Errorf("%q is written as %s, which a shell reads as %q", w, Quote(w), got)
+		}
+		if !Showable(Quote(w)) {
+			t.Errorf("%q is written as %q, which is not safe to show", w, Quote(w))
+		}
+	}
 }

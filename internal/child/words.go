@@ -1,4 +1,4 @@
-package xwork
+package child
 
 import (
 	"errors"

@@ -13,14 +13,10 @@ func signalGroup(leader int, sig syscall.Signal) { _ = syscall.Kill(-leader, sig
 // groupGone reports whether no process of the group is left.
 func groupGone(leader int) bool { return syscall.Kill(-leader, 0) == syscall.ESRCH }
 
-// result reads how a process ended.
-func result(st *os.ProcessState) Result {
-	if st == nil {
-		return Result{Code: Signalled, Signal: "unknown"}
+// signalOf is the signal that killed a process; 0 = none did.
+func signalOf(st *os.ProcessState) syscall.Signal {
+	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal()
 	}
-	ws, ok := st.Sys().(syscall.WaitStatus)
-	if ok && ws.Signaled() {
-		return Result{Code: Signalled, Signal: ws.Signal().String()}
-	}
-	return Result{Code: st.ExitCode()}
+	return 0
 }

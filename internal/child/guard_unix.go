@@ -15,7 +15,7 @@ import (
 
 // guardEnv in the environment makes a program with this package a guard.
 const (
-	guardEnv   = "SETTLE_RUN_GUARD"
+	guardEnv   = "SETTLE_GUARD"
 	guardValue = "fd3"
 )
 
@@ -50,7 +50,7 @@ func startGuard(null, lock *os.File) (*guard, error) {
 	if lock != nil {
 		files = append(files, lock)
 	}
-	p, err := os.StartProcess(self, []string{"settle-run-guard"}, &os.ProcAttr{
+	p, err := os.StartProcess(self, []string{"settle-guard"}, &os.ProcAttr{
 		Dir: "/", Files: files,
 		Env: []string{guardEnv + "=" + guardValue, "GORACE=atexit_sleep_ms=0"}, // the race detector of a test would sleep
 		Sys: &syscall.SysProcAttr{Setsid: true},                                // out of reach of Ctrl-C

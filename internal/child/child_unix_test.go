@@ -57,13 +57,14 @@ func sh(t *testing.T, script string) Spec {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { out.Close() })
-	return Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: out, Stderr: out, Grace: func() time.Duration { return 5 * time.Second }}
+	return Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Stdout: out, Stderr: out, Grace: func(error) time.Duration { return 5 * time.Second }}
 }
 
-func text(t *testing.T, f *os.File) string {
+// text is what a command of sh has written so far.
+func text(t *testing.T, s Spec) string {
 	t.Helper()
 	b := make([]byte, 1<<16)
-	n, _ := f.ReadAt(b, 0)
+	n, _ := s.Stdout.(*os.File).ReadAt(b, 0)
 	return string(b[:n])
 }
 
@@ -72,8 +73,8 @@ func TestACommandEndsWithItsCodeOrItsSignal(t *testing.T) {
 	for script, want := range map[string]Result{
 		"exit 0":        {},
 		"exit 7":        {Code: 7},
-		"kill -9 $$":    {Code: Signalled, Signal: "killed"},
-		"kill -SEGV $$": {Code: Signalled, Signal: "segmentation fault"},
+		"kill -9 $$":    {Code: -1, Signal: syscall.SIGKILL},
+		"kill -SEGV $$": {Code: -1, Signal: syscall.SIGSEGV},
 	} {
 		got, err := r.Run(context.Background(), sh(t, script))
 		if err != nil || got != want {
@@ -87,7 +88,7 @@ func TestACommandHasAGroupOfItsOwnAndNoInput(t *testing.T) {
 	if _, err := runner(t).Run(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
-	f := strings.Fields(text(t, s.Stdout))
+	f := strings.Fields(text(t, s))
 	if len(f) != 3 || f[0] != f[1] || f[2] != "end" {
 		t.Errorf("got %q: want its pid twice, and an end at once", f)
 	}
@@ -99,17 +100,17 @@ func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {
 		"stubborn": `trap '' TERM; sleep 100 & echo $!; while :; do wait; done`,
 	} {
 		s := sh(t, script)
-		s.Grace = func() time.Duration { return 50 * time.Millisecond }
+		s.Grace = func(error) time.Duration { return 50 * time.Millisecond }
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
-			await(t, func() bool { return text(t, s.Stdout) != "" })
+			await(t, func() bool { return text(t, s) != "" })
 			cancel()
 		}()
 		got, err := runner(t).Run(ctx, s)
-		if err != nil || !got.Cut || got.Code != Signalled {
+		if err != nil || !got.Cut || got.Code != -1 {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
-		pid, _ := strconv.Atoi(strings.TrimSpace(text(t, s.Stdout)))
+		pid, _ := strconv.Atoi(strings.TrimSpace(text(t, s)))
 		await(t, func() bool { return dead(pid) })
 	}
 }
@@ -119,7 +120,7 @@ func TestWhatACommandLeavesBehindIsLeftAlone(t *testing.T) {
 	if _, err := runner(t).Run(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
-	pid, _ := strconv.Atoi(strings.TrimSpace(text(t, s.Stdout)))
+	pid, _ := strconv.Atoi(strings.TrimSpace(text(t, s)))
 	if dead(pid) {
 		t.Error("a process in the background was killed")
 	}
@@ -134,13 +135,13 @@ func TestKillEndsAllAtOnceAndStartsNothingMore(t *testing.T) {
 		got, _ := r.Run(context.Background(), s)
 		ended <- got
 	}()
-	await(t, func() bool { return text(t, s.Stdout) != "" })
+	await(t, func() bool { return text(t, s) != "" })
 	r.Kill()
-	if got := <-ended; got.Code != Signalled {
+	if got := <-ended; got.Code != -1 {
 		t.Errorf("got %+v", got)
 	}
-	if got, err := r.Run(context.Background(), sh(t, "sleep 100")); err == nil && got.Code != Signalled {
-		t.Errorf("a command started after Kill and ended with %+v", got)
+	if got, err := r.Run(context.Background(), sh(t, "sleep 100")); !errors.Is(err, ErrKilled) {
+		t.Errorf("a command started after Kill and ended with %+v, %v", got, err)
 	}
 }
 

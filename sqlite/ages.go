@@ -165,7 +165,7 @@ func (s *Store) Removed(ctx context.Context) (out []settle.Removal, err error) {
 		out = nil
 		return c.query(`select queue, state, sum(n) from tally where state < 6 group by queue, state order by queue, state`, func(r row) error {
 			name, err := s.queueName(c, r.int(0))
-			out = append(out, settle.Removal{Queue: name, State: states[r.int(1)], N: r.int(2)})
+			out = append(out, settle.Removal{Queue: name, State: stateAt(r.int(1)), N: r.int(2)})
 			return err
 		})
 	})

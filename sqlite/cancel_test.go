@@ -34,6 +34,7 @@ func (c *testClock) advance(d time.Duration) {
 }
 
 func TestB043CancelledCallsLeaveNoTransactionOpen(t *testing.T) {
+	t.Parallel()
 	clk := newClock()
 	st := newStore(t, Config{Synchronous: Normal, Clock: clk.source()})
 	total := size(3000, 30_000)
@@ -127,6 +128,7 @@ func checkLegal(t testing.TB, st *Store) {
 }
 
 func TestB043AFailedCommitFailsOnlyItsOwn(t *testing.T) {
+	t.Parallel()
 	st := newStore(t)
 	d := st.w.c
 	for _, q := range []string{"create table parent (a integer primary key)",

@@ -59,7 +59,7 @@ func spawn(t testing.TB, name string, args ...string) *child {
 func spawnAs(t testing.TB, exe string, uid uint32, name string, args ...string) *child {
 	t.Helper()
 	c := &child{Cmd: exec.Command(exe, args...), t: t, lines: make(chan string, 1<<20)}
-	c.Env = append(os.Environ(), childVar+"="+name)
+	c.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
 	if uid != 0 {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		c.Dir = "/"

@@ -124,7 +124,8 @@ func (c *claim) take(n int64) error {
 	if err := c.query(`select id, kind, tenant, key, policy, input from body where n = ?`,
 		func(r row) error {
 			j.ID, j.Kind, j.Tenant, j.Key, j.Input = idAt(r, 0), r.text(1), r.text(2), r.text(3), r.blob(5)
-			return c.s.policy(r.blob(4), &j.Policy)
+			c.s.policy(r.blob(4), &j.Policy)
+			return nil
 		}, n); err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (t *tx) existing(id settle.ID) (in settle.Inserted, err error) {
 	found, err := one(t, `select coalesce(l.state, e.state), coalesce(l.lane, 0) from body b
 		left join live l on l.n = b.n left join ended e on e.n = b.n where b.id = ?`,
 		func(r row) error {
-			in.State, in.Lane = states[r.int(0)], settle.Lane(r.int(1))
+			in.State, in.Lane = stateAt(r.int(0)), settle.Lane(r.int(1))
 			return nil
 		}, id[:])
 	if err == nil && !found {
@@ -158,7 +158,7 @@ func (t *tx) taken(n *settle.New, lane, stream int64) (in settle.Inserted, found
 	found, err = one(t, `select b.id, l.state, b.kind = ? and b.tenant = ? from live l join body b using (n)
 		where l.key = ? and l.stream = ? and l.lane = ?`,
 		func(r row) error {
-			in = settle.Inserted{ID: settle.ID(r.blob(0)), Existing: true, State: states[r.int(1)], Lane: settle.Lane(lane)}
+			in = settle.Inserted{ID: idAt(r, 0), Existing: true, State: stateAt(r.int(1)), Lane: settle.Lane(lane)}
 			same = r.int(2) == 1
 			return nil
 		}, n.Kind, n.Tenant, n.Key, stream, lane)

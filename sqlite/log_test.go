@@ -16,6 +16,7 @@ import (
 const logBound = 32 << 20
 
 func TestB041AReaderThatStaysOpen(t *testing.T) {
+	t.Parallel()
 	st := newStore(t, Config{Synchronous: Normal})
 	insert(t, st, task())
 	reader := rawConn(t, st.Path()) // a backup, or a listing of another program
@@ -42,11 +43,12 @@ func TestB041AReaderThatStaysOpen(t *testing.T) {
 }
 
 func TestB041AListingLeftInTheMiddle(t *testing.T) {
+	t.Parallel()
 	st := newStore(t, Config{Synchronous: Normal})
 	insert(t, st, tasks(200, 100)...)
 	first, next, err := st.Jobs(t.Context(), settle.Filter{Limit: 50})
 	must(t, err)
-	pass := size(40, 400) // MiB
+	pass := size(25, 400) // MiB
 	worst := int64(0)
 	for range pass {
 		insert(t, st, tasks(64, 16<<10)...)
@@ -60,6 +62,7 @@ func TestB041AListingLeftInTheMiddle(t *testing.T) {
 }
 
 func TestB041MetricsAndListsDuringLoad(t *testing.T) {
+	t.Parallel()
 	st := newStore(t, Config{Synchronous: Normal})
 	insert(t, st, tasks(5000, 100)...)
 	ctx, stop := context.WithCancel(t.Context())
@@ -81,7 +84,7 @@ func TestB041MetricsAndListsDuringLoad(t *testing.T) {
 		})...)
 	}()
 	worst, wrote := int64(0), 0
-	for end := time.Now().Add(time.Duration(size(3, 60)) * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Duration(size(2, 60)) * time.Second); time.Now().Before(end); {
 		insert(t, st, tasks(20, 64<<10)...)
 		for _, c := range take(t, st, 100) {
 			apply(t, st, decided(c, success(strings.Repeat("o", 100))))

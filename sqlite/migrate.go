@@ -81,7 +81,7 @@ func migrate(w *writer, refuseToMigrate bool, shown string) error {
 			return nil
 		}
 		if refuseToMigrate && have > 0 {
-			return refusal(shown, fmt.Sprintf("has schema %d, this program needs %d", have, len(all)), "settle migrate --db "+shown, nil)
+			return refusal(shown, fmt.Sprintf("has schema %d, this program needs %d", have, len(all)), "settle migrate --db "+word(shown), nil)
 		}
 		if err := w.step(all[have]); err != nil {
 			return fmt.Errorf("migration %s: %w", all[have].name, err)

@@ -71,6 +71,7 @@ func killedAfter(t testing.TB, path string, m migration, done []string) string {
 }
 
 func TestB065KilledAfterEachStatementOfAMigration(t *testing.T) {
+	t.Parallel()
 	first, err := allMigrations()
 	must(t, err)
 	fresh := newDB(t)
@@ -86,6 +87,7 @@ func TestB065KilledAfterEachStatementOfAMigration(t *testing.T) {
 }
 
 func TestB065KilledAfterEachStatementOfALaterMigration(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	st, err := Open(path, free(Config{}))
 	must(t, err)

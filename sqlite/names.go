@@ -100,6 +100,15 @@ const (
 var states = [...]settle.State{settle.Pending, settle.Running, settle.Awaiting,
 	settle.Succeeded, settle.Dead, settle.Cancelled}
 
+// stateAt reads a state; one that does not exist, out of a damaged row, is
+// shown as such.
+func stateAt(n int64) settle.State {
+	if n < 0 || n >= int64(len(states)) {
+		return "damaged"
+	}
+	return states[n]
+}
+
 func stateOf(s settle.State) int64 {
 	for i, v := range states {
 		if v == s {

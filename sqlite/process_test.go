@@ -14,13 +14,14 @@ import (
 )
 
 func TestKillAtFullLoadLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	rng := rand.New(rand.NewPCG(9, 1))
 	inserted, settled := map[string]bool{}, map[string]bool{}
 	for round := range size(10, 100) {
 		c := spawn(t, "load", path)
 		lines := []string{c.line(), c.line()}
-		time.Sleep(time.Duration(20+rng.IntN(120)) * time.Millisecond) // the moment of the kill is the case
+		wait(time.Duration(20+rng.IntN(120)) * time.Millisecond) // the moment of the kill is the case
 		for _, l := range append(lines, c.kill()...) {
 			what, id, _ := strings.Cut(l, " ")
 			if len(id) != 36 {
@@ -89,6 +90,7 @@ func powerCuts(t *testing.T, path string, rng *rand.Rand) {
 }
 
 func TestTwoProcessesClaimDisjointJobs(t *testing.T) {
+	t.Parallel()
 	st := newStore(t, Config{Synchronous: Normal})
 	insert(t, st, tasks(400, 50)...)
 	a, b := spawn(t, "claim", st.Path()), spawn(t, "claim", st.Path())
@@ -101,6 +103,7 @@ func TestTwoProcessesClaimDisjointJobs(t *testing.T) {
 }
 
 func TestFiveProcessesStartAtOnce(t *testing.T) {
+	t.Parallel()
 	for range size(2, 50) {
 		path := newPath(t)
 		var cs []*child
@@ -142,7 +145,7 @@ func TestAnEnqueueBesideASaturatedProcessWaitsAtMostAQuarterSecond(t *testing.T)
 				began := time.Now()
 				must(t, call())
 				worst = max(worst, time.Since(began))
-				time.Sleep(time.Millisecond) // a lone caller, not another saturated one
+				wait(time.Millisecond) // a lone caller, not another saturated one
 			}
 			return worst
 		}, 250*time.Millisecond)
@@ -191,6 +194,7 @@ func TestACommitOfAnotherProcessIsSeenWithin100ms(t *testing.T) {
 }
 
 func TestRepairOfAFileThatAnotherProcessHasOpen(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	c := spawn(t, "insert", path)
 	check(t, c.line() == "ready", "the other process has the file open")
@@ -207,13 +211,14 @@ func TestRepairOfAFileThatAnotherProcessHasOpen(t *testing.T) {
 }
 
 func TestB065KilledWhileMigrating(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(65, 1))
 	for round := range size(8, 200) {
 		base := newPath(t)
 		c := spawn(t, "migrate", base)
 		var said []string
 		said = append(said, c.line())
-		time.Sleep(time.Duration(rng.IntN(15_000)) * time.Microsecond) // the moment of the kill is the case
+		wait(time.Duration(rng.IntN(15_000)) * time.Microsecond) // the moment of the kill is the case
 		said = append(said, c.kill()...)
 		stored := map[string]int{}
 		last := ""

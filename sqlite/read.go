@@ -28,7 +28,7 @@ func (s *Store) liveJob(c conn, r row, now int64) (j settle.Job, err error) {
 	j.ID, j.Enqueued = idAt(r, 1), fromMicro(r.int(2))
 	j.Kind, j.Tenant, j.Key = r.text(4), r.text(5), r.text(6)
 	j.Counters = countersAt(r, 8)
-	j.State = states[r.int(15)]
+	j.State = stateAt(r.int(15))
 	j.Due, j.Alarm, j.Deadline = fromMicro(r.int(16)), fromMicro(r.int(17)), fromMicro(r.int(18))
 	j.FirstDue, j.Suspect, j.Worker = fromMicro(r.int(19)), r.int(20) == 1, r.int(21)
 	j.Batch = idAt(r, 22)
@@ -43,9 +43,7 @@ func (s *Store) liveJob(c conn, r row, now int64) (j settle.Job, err error) {
 	if j.State.Live() {
 		j.EndsBy = settle.EndsBy(j.Deadline)
 	}
-	if err := s.policy(r.blob(7), &j.Policy); err != nil {
-		return j, err
-	}
+	s.policy(r.blob(7), &j.Policy)
 	if j.Queue, err = s.queueName(c, r.int(3)); err != nil {
 		return j, err
 	}
@@ -59,7 +57,7 @@ func (s *Store) waiting(c conn, j *settle.Job, n int64, doc []byte) error {
 	}
 	w, err := readWait(doc)
 	if err != nil {
-		return err
+		return nil // one unreadable wait must not end a sweep of all: it is over
 	}
 	j.Wait, j.WaitEnds = &w.Wait, fromMicro(w.Until)
 	spent, err := number(c, `select count(*) from attempt where n = ? and k > ? and step = ? and ticket is not null`,
@@ -77,20 +75,23 @@ var (
 
 const maxPolicies = 4096
 
-func (s *Store) policy(stored []byte, p *settle.Policy) error {
+// policy decodes a stored policy. One that cannot be read, from a newer program
+// or a damaged row, counts as the default one: it must neither keep the claims
+// and sweeps of all others from going on nor keep its job from ending.
+func (s *Store) policy(stored []byte, p *settle.Policy) {
 	if v, ok := policies.Load(string(stored)); ok {
 		*p = v.(settle.Policy)
-		return nil
+		return
 	}
-	if err := p.UnmarshalBinary(stored); err != nil {
-		return err
+	if p.UnmarshalBinary(stored) != nil {
+		*p = settle.DefaultPolicy()
+		return
 	}
 	if known.Add(1) > maxPolicies {
 		policies.Clear()
 		known.Store(1)
 	}
 	policies.Store(string(stored), *p)
-	return nil
 }
 
 // Job reads one job with attempts and steps.

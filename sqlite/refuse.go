@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	modernc "modernc.org/sqlite"
 	zs "zombiezen.com/go/sqlite"
@@ -27,27 +28,47 @@ func checkPath(shown, abs string, mustExist bool) error {
 	info, err := os.Stat(abs)
 	switch {
 	case err == nil && info.IsDir():
-		return refusal(shown, "is a directory", "choose a file in it: --db "+filepath.Join(shown, "settle.db"), nil)
+		return refusal(shown, "is a directory", "choose a file in it: --db "+word(filepath.Join(shown, "settle.db")), nil)
 	case err == nil && !info.Mode().IsRegular():
 		return refusal(shown, "is not a regular file", "choose another path with --db", nil)
 	case errors.Is(err, os.ErrNotExist) && mustExist:
 		return refusal(shown, "does not exist", "check --db or SETTLE_DB, or enqueue a first job", nil)
 	case errors.Is(err, os.ErrNotExist):
 		if dir, derr := os.Stat(filepath.Dir(abs)); derr != nil || !dir.IsDir() {
-			return refusal(shown, "its folder does not exist", "mkdir -p "+filepath.Dir(shown), nil)
+			return refusal(shown, "its folder does not exist", "mkdir -p "+word(filepath.Dir(shown)), nil)
 		}
 	case err != nil:
 		return refusal(shown, "cannot be looked at", "check the permissions of its folder", err)
 	}
-	if name := networkFS(filepath.Dir(abs)); name != "" {
+	if name := networkFS(filepath.Dir(followed(abs))); name != "" {
 		return refusal(shown, "lies on a network file system ("+name+"), where SQLite's locks do not hold and the file would be damaged",
 			"move it to a local disk and name it with --db", nil)
 	}
 	return nil
 }
 
+// followed is the file that a symbolic link leads to, or the path itself. What
+// SQLite writes beside a database lies beside the file, not the link.
+func followed(abs string) string {
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
 func refusal(shown, why, recover string, err error) error {
 	return &settle.RefusedError{What: shown, Why: why, Recover: recover, Err: err}
+}
+
+// word is a path as a shell reads it.
+func word(path string) string {
+	plain := func(r rune) bool {
+		return r > unicode.MaxASCII || unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+,:@%=", r)
+	}
+	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // refuse turns an error met while opening into a refusal that names a command.
@@ -58,7 +79,7 @@ func refuse(shown string, err error) error {
 	}
 	switch primary(err) {
 	case zs.ResultCorrupt, zs.ResultNotADB:
-		return refusal(shown, "is damaged, or is not a SQLite database", "settle repair --db "+shown, err)
+		return refusal(shown, "is damaged, or is not a SQLite database", "settle repair --db "+word(shown), err)
 	case zs.ResultReadOnly, zs.ResultCantOpen, zs.ResultPerm, zs.ResultAuth:
 		return refusal(shown, "cannot be written by this user", "chmod u+w the file and its folder (SQLite writes files beside it), or choose another with --db", err)
 	case zs.ResultFull, zs.ResultIOErr:
@@ -83,9 +104,9 @@ func (s *Store) translate(err error) error {
 	case zs.ResultFull:
 		return fmt.Errorf("%w: the disk or the file's page limit: free some space (%w)", settle.ErrFull, err)
 	case zs.ResultCorrupt, zs.ResultNotADB:
-		return refusal(s.path, "is damaged", "settle repair --db "+s.path, err)
+		return refusal(s.path, "is damaged", "settle repair --db "+word(s.path), err)
 	case zs.ResultReadOnly:
-		return refusal(s.path, "cannot be written", "chmod u+w "+s.path+" and its folder", err)
+		return refusal(s.path, "cannot be written", "chmod u+w "+word(s.path)+" and its folder", err)
 	}
 	return err
 }

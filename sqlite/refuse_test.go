@@ -87,6 +87,30 @@ func TestPathsWithOddCharacters(t *testing.T) {
 	check(t, err == nil && filepath.IsAbs(st.Path()), "a relative path is a path, not a URI: %v", err)
 }
 
+func TestASymbolicLinkLeadsToTheFile(t *testing.T) {
+	real := newPath(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	must(t, os.Symlink(real, link)) // it leads nowhere yet
+	st := openAt(t, link)
+	beside := openAt(t, real)
+	insert(t, st, task())
+	check(t, count(t, beside) == 1 && st.logSize() > 0, "both names are the same database, with one log")
+	must(t, beside.Close())
+	must(t, st.Close())
+	must(t, os.WriteFile(real, []byte("rubbish"), 0o600))
+	r, err := Repair(t.Context(), link)
+	must(t, err)
+	to, err := os.Readlink(link)
+	check(t, err == nil && to == real && filepath.Dir(r.Moved) == filepath.Dir(real), "a repair keeps the link and works on the file: %v %s", err, r.Moved)
+	insert(t, openAt(t, link), task())
+}
+
+func TestCommandsToRecoverCanBePasted(t *testing.T) {
+	for path, want := range map[string]string{"/a/b.db": "/a/b.db", "/a b.db": "'/a b.db'", "it's": `'it'\''s'`, "$(rm)": "'$(rm)'", "日本": "日本", "": "''", "a;b": "'a;b'", "a\nb": "'a\nb'"} {
+		check(t, word(path) == want, "%q is pasted as %s, got %s", path, want, word(path))
+	}
+}
+
 func TestNetworkFileSystemsAreKnownByTheirNumbers(t *testing.T) {
 	for magic, name := range map[int64]string{0x6969: "NFS", 0xFF534D42: "CIFS", -0xACB2BE /* the same, as a negative int32 */ : "CIFS", 0x01021997: "9P", 0x00C36400: "Ceph"} {
 		check(t, networkName(magic) == name, "%#x is %s, got %q", magic, name, networkName(magic))
@@ -118,6 +142,7 @@ func reachable(t *testing.T) (dir, exe string) {
 }
 
 func TestReadOnlyFilesAndFoldersOfAnUnprivilegedUser(t *testing.T) {
+	t.Parallel()
 	dir, exe := reachable(t)
 	nobody := uint32(0)
 	if os.Getuid() == 0 {
@@ -170,6 +195,7 @@ func TestReadOnlyFilesAndFoldersOfAnUnprivilegedUser(t *testing.T) {
 }
 
 func TestDamageFoundAtWorkNamesTheCommand(t *testing.T) {
+	t.Parallel()
 	path := newPath(t)
 	st, err := Open(path, free(Config{}))
 	must(t, err)

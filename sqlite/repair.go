@@ -59,6 +59,7 @@ func Repair(ctx context.Context, path string) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
+	abs = followed(abs)
 	in, err := inspect(ctx, path, abs)
 	if err != nil {
 		return r, err

@@ -65,7 +65,7 @@ func saysDamaged(err error) bool {
 }
 
 func inUse(shown string, err error) error {
-	return refusal(shown, "is in use by a process that runs, maybe this one", "end it, then settle repair --db "+shown, err)
+	return refusal(shown, "is in use by a process that runs, maybe this one", "end it, then settle repair --db "+word(shown), err)
 }
 
 // emptied: SQLite throws the log of an empty file away, and with it what may be

@@ -87,7 +87,7 @@ func (s *salvage) version() error {
 		err := s.values(o.root, func(v []any) error {
 			if have, _ := v[1].(int64); len(v) == 3 && have > newest {
 				return refusal(s.report.Path, fmt.Sprintf("has schema %d, this program knows %d", have, newest),
-					"install a newer settle, then settle repair --db "+s.report.Path, nil)
+					"install a newer settle, then settle repair --db "+word(s.report.Path), nil)
 			}
 			return nil
 		})

@@ -15,7 +15,6 @@ const (
 
 // cell is one entry of a page.
 type cell struct {
-	child   uint32 // of inner pages
 	row     int64  // of table leaves
 	payload []byte // nil = none, or it cannot be read
 }

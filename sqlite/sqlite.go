@@ -124,11 +124,12 @@ func Open(path string, config ...Config) (*Store, error) {
 	if err != nil {
 		return nil, refuse(path, err)
 	}
+	s.path = followed(abs) // it exists now
 	s.w = &writer{s: s, c: c, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	if err := s.start(path); err != nil {
 		return nil, errors.Join(err, c.c.Close())
 	}
-	s.reads = newPool(abs, s.cfg, s.w.gone)
+	s.reads = newPool(s.path, s.cfg, s.w.gone)
 	return s, nil
 }
 

@@ -203,12 +203,18 @@ func openConn(abs string, cfg Config, flags zs.OpenFlags) (d direct, err error) 
 func (s *Store) Path() string { return s.path }
 
 // Close ends the store. Calls under way are finished first; later ones get
-// [settle.ErrClosed]. A second Close does nothing.
+// [settle.ErrClosed]. A second Close does nothing. Called inside InTx it ends
+// with an error, and leaves the file to the process's end.
 func (s *Store) Close() (err error) {
 	s.close.Do(func() {
 		s.closed.Store(true)
 		close(s.w.gone)
-		s.w.turn <- struct{}{} // for good
+		select {
+		case s.w.turn <- struct{}{}: // for good
+		case <-time.After(turnLimit):
+			err = held()
+			return
+		}
 		s.w.mu.Lock()
 		for _, c := range s.w.todo {
 			c.answer(settle.ErrClosed)

@@ -32,6 +32,7 @@ func (s *Store) Apply(ctx context.Context, ts []settle.Transition) (said []settl
 	if err != nil {
 		return nil, err
 	}
+	s.drain(ctx)
 	return said, nil
 }
 

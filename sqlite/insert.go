@@ -16,7 +16,7 @@ func (s *Store) Insert(ctx context.Context, jobs ...settle.New) (out []settle.In
 			out, err = t.insert(jobs)
 			return err
 		})
-		var full *noBytes
+		var full *noSpace
 		if err == nil || !errors.As(err, &full) {
 			break
 		}

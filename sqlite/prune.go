@@ -41,7 +41,7 @@ func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.P
 		}
 		for over := true; over && p.Removed < limit; { // what ends needs room too
 			var err error
-			if over, err = t.overBytes(); err != nil || !over {
+			if over, err = t.crowded(); err != nil || !over {
 				return err
 			}
 			n, err := t.makeRoom()

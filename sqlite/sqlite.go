@@ -46,8 +46,10 @@ type Config struct {
 	// MaxBytes bounds the database file; a tenth of it, at most 64 MiB, is
 	// room for the work that drains it. 0 = only the volume bounds it.
 	MaxBytes int64
-	// KeepFree is how many bytes of the volume stay free. 0 = 10 % of it or
-	// 2 GiB, the smaller; -1 = none.
+	// KeepFree is how many bytes of the volume stay free for the work that
+	// drains the store. 0 = 10 % of it or 2 GiB, the smaller, but on a small
+	// volume at least a quarter of it, up to 32 MiB; -1 = none. Below it
+	// succeeded and cancelled jobs make room before their time, counted.
 	KeepFree int64
 	// MustExist refuses to create the file.
 	MustExist bool

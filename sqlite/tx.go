@@ -85,7 +85,7 @@ func (s *Store) EnqueueTx(ctx context.Context, tx *sql.Tx, jobs ...settle.New) (
 	var out []settle.Inserted
 	err = t.whole(func() (err error) {
 		out, err = t.insert(jobs)
-		for full := (*noBytes)(nil); errors.As(err, &full); {
+		for full := (*noSpace)(nil); errors.As(err, &full); {
 			if removed, more := t.makeRoom(); more != nil || removed == 0 {
 				break
 			}

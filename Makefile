@@ -38,9 +38,26 @@ fuzz: ## fuzz every decoder, FUZZTIME (30s) each
 		done; \
 	done
 
+.PHONY: mutants
+mutants: ## break each promise in a copy of the tree: which test notices? (minutes)
+	cd internal/mutants && go test -count=1 -timeout 40m -run '^TestEveryMutantIsCaught$$' -mutants
+
+.PHONY: sim
+SEEDS   ?= 0
+MINUTES ?= 0
+sim: ## simulate beside a model: SEEDS=10000 or MINUTES=10; a list that fails is kept in internal/sim/testdata
+	go test ./internal/sim -count=1 -timeout 0 -v -run Simulated -sim.seeds $(SEEDS) -sim.minutes $(MINUTES) -sim.from 0 -sim.keep
+
 docs: ## write the generated pages and tables anew
 	go run ./internal/tools/defaults
 	go test . -run '^TestTableOfArrows$$' -update
+
+.PHONY: bench bench-quick
+bench: ## measure beside peers (25 minutes on an idle machine, C compiler), write docs/performance.md
+	cd bench && go run . -docs ../docs
+
+bench-quick: ## the same with small sizes, three minutes: only prints
+	cd bench && go run . -quick -out results-quick.jsonl
 
 build: ## build bin/settle, static
 	CGO_ENABLED=0 go build -trimpath -o bin/settle ./cmd/settle

@@ -134,6 +134,25 @@ func TestB065AFailingStepIsUndoneWhole(t *testing.T) {
 	sound(t, st.Path())
 }
 
+// The tests above act out a kill by themselves; this one holds the step to it.
+func TestB065AStepAndItsVersionAreOneTransaction(t *testing.T) {
+	t.Parallel()
+	st := newStore(t)
+	insert(t, st, tasks(100, 10)...)
+	_, err := st.w.c.exec(`create trigger stop before update on schema_version begin select raise(fail, 'stopped'); end`)
+	must(t, err)
+	err = st.w.step(nextSchema)
+	check(t, err != nil && st.w.c.c.AutocommitEnabled(), "the step fails at its last statement and leaves no transaction open: %v", err)
+	n, err := number(st.w.c, `select count(*) from sqlite_schema where name in ('extra', 'extra_note')`)
+	must(t, err)
+	check(t, n == 0, "nothing of it is left: %d tables", n)
+	_, err = st.w.c.exec(`drop trigger stop`)
+	must(t, err)
+	must(t, st.w.step(nextSchema))
+	check(t, drain(t, st) == 100, "it completes without hand work, and the jobs run")
+	sound(t, st.Path())
+}
+
 func setSchema(t testing.TB, version, oldest int) (path string, jobs []byte) {
 	t.Helper()
 	path = newPath(t)

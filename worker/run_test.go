@@ -98,6 +98,32 @@ func TestP5EveryWayToAnswerHasItsOutcome(t *testing.T) {
 	}
 }
 
+func TestP12ReportedTextIsMadeSafe(t *testing.T) {
+	const raw1 = "\x1b[2Jpassword=hunter2-hunter2 in /home/ann/secret.txt"
+	for name, ev := range map[string]settle.Event{
+		"retry":    settle.Settled{Outcome: settle.Outcome{Verdict: settle.VerdictRetry, Reason: settle.AttemptError, Error: raw1}},
+		"terminal": settle.Settled{Outcome: settle.Outcome{Verdict: settle.VerdictTerminal, Reason: settle.AttemptRefused, Error: raw1}},
+		"deferral": settle.Deferred{Reason: settle.AttemptBusy, After: time.Hour, Error: raw1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, f *fake) {
+				w := New(f, quiet(Config{Limit: 1}))
+				raw(w, "k", func(context.Context, *Job[[]byte]) error { return Report(ev) })
+				id := f.put(t, "k")
+				if err := w.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				got := f.get(t, id).Attempts[0].Error
+				for _, raw := range []string{"\x1b", "hunter2", "/home"} {
+					if strings.Contains(got, raw) {
+						t.Errorf("%q is stored, with %q", got, raw)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestRetryAfterIsHonoured(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		w := New(f, quiet(Config{}))

@@ -60,6 +60,42 @@ func TestASuspectRunsAloneInItsProcess(t *testing.T) {
 	})
 }
 
+// A worker's kinds may have claimers of their own: none claims beside a suspect.
+func TestASuspectRunsAloneBesideBatches(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fake) {
+		w := New(f, quiet(Config{Slots: 4}))
+		var batches, suspects atomic.Int64
+		HandleBatch(w, event, BatchOpts{Max: 2}, func(_ context.Context, jobs []*Job[int]) []Result[string] {
+			batches.Add(1)
+			defer batches.Add(-1)
+			time.Sleep(300 * time.Millisecond)
+			return make([]Result[string], len(jobs))
+		})
+		raw(w, "k", func(context.Context, *Job[[]byte]) error {
+			suspects.Add(1)
+			for range 20 {
+				if batches.Load() != 0 {
+					t.Error("a batch runs beside a suspect")
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		})
+		for tenant := range 20 {
+			putEvents(t, f, string(rune('a'+tenant)), 0, 100)
+		}
+		for range 3 {
+			crashTwice(t, f, "k")
+		}
+		stop := start(t, w)
+		nap(2 * time.Minute)
+		if suspects.Load() != 3 {
+			t.Errorf("%d suspects ran in two minutes beside a full queue of batches, want all 3", suspects.Load())
+		}
+		stop()
+	})
+}
+
 func TestASuspectIsNotStarvedByLongWork(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		w := New(f, quiet(Config{Slots: 4}))

@@ -65,8 +65,8 @@ func (s *sweeper) step(ctx context.Context) (more bool, err error) {
 	if s.back > 0 {
 		return true, s.pull(ctx)
 	}
-	err = s.sweep(ctx, page, may)
 	s.after = page.Next
+	err = s.sweep(ctx, page, may)
 	if s.after != (settle.Cursor{}) {
 		return true, err
 	}
@@ -93,7 +93,10 @@ func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) 
 			ts, jobs = append(ts, t), append(jobs, j)
 		}
 	}
-	said, err := s.life.applyEach(ctx, ts)
+	said, last, err := s.life.applyEach(ctx, ts)
+	if err != nil { // if it was the rows after all, they hold up nobody behind them
+		s.after = settle.Cursor{At: jobs[last].Fence.Seen, Row: jobs[last].Fence.Handle}
+	}
 	for i, j := range jobs {
 		if said[i] != "" {
 			s.life.events.Settled(Settled{Job: j.ID, Kind: j.Kind, Queue: j.Queue, Tenant: j.Tenant,
@@ -123,8 +126,9 @@ func passed(j *settle.Job, may jump.May) settle.Event {
 }
 
 // applyEach applies transitions. A batch that fails is halved, down to rows: one
-// that the store cannot take is told and left, its answer is empty.
-func (l *life) applyEach(ctx context.Context, ts []settle.Transition) (said []settle.Applied, err error) {
+// that the store cannot take is told and left, its answer is empty. An error
+// names the last row that was tried.
+func (l *life) applyEach(ctx context.Context, ts []settle.Transition) (said []settle.Applied, last int, err error) {
 	said = make([]settle.Applied, len(ts))
 	faults := 0
 	var apply func(lo, hi int) error
@@ -143,6 +147,7 @@ func (l *life) applyEach(ctx context.Context, ts []settle.Transition) (said []se
 		case hi-lo == 1:
 			l.refused(ts[lo], err)
 			if faults++; faults >= lonelyFaults || ctx.Err() != nil {
+				last = lo
 				return err // it is not the rows
 			}
 			return nil
@@ -153,7 +158,8 @@ func (l *life) applyEach(ctx context.Context, ts []settle.Transition) (said []se
 		}
 		return apply(mid, hi)
 	}
-	return said, apply(0, len(ts))
+	err = apply(0, len(ts))
+	return said, last, err
 }
 
 // pull brings back, page by page, what a clock that jumped back has stranded.

@@ -151,6 +151,59 @@ func TestP4ARowThatCannotBeMovedHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// Rows that are not to be ended yet, because the clock has jumped, stand in
+// front for ten minutes: more than a page of them.
+func TestP4RowsThatMustWaitHoldNobodyUp(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fake) {
+		w := New(f, quiet(Config{}))
+		stop := start(t, w)
+		nap(time.Minute)
+		for range sweepPage + 100 {
+			f.put(t, "nobody", settle.EnqueueOpts{Deadline: 24 * time.Hour})
+		}
+		f.jumpClock(48 * time.Hour)
+		lost := f.put(t, "k")
+		crash(t, f, "k")
+		nap(time.Minute)
+		wantState(t, f, lost, settle.Pending, 1)
+		stop()
+	})
+}
+
+// Three neighbours look like a store that is down: the sweep of the page ends
+// there. What stands behind them must have its turn all the same.
+func TestP4RowsThatCannotBeMovedHoldNobodyUp(t *testing.T) {
+	for name, bad := range map[string]int{"three neighbours": 3, "a whole page": sweepPage, "more than a page": sweepPage + 50} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, f *fake) {
+				stuck := map[settle.ID]bool{}
+				for range bad {
+					stuck[f.put(t, "k", settle.EnqueueOpts{Deadline: time.Second})] = true
+				}
+				var good []settle.ID
+				for range 100 {
+					good = append(good, f.put(t, "k", settle.EnqueueOpts{Deadline: time.Second}))
+				}
+				f.reject = func(tr settle.Transition) error {
+					if stuck[tr.Job] {
+						return errors.New("this row cannot be moved")
+					}
+					return nil
+				}
+				w := New(f, quiet(Config{}))
+				stop := start(t, w)
+				nap(time.Hour)
+				for _, id := range good {
+					if j := f.get(t, id); j.State != settle.Dead {
+						t.Fatalf("a good row behind %d bad ones is %s", bad, j.State)
+					}
+				}
+				stop()
+			})
+		})
+	}
+}
+
 func TestP13AStoreThatComesBackGivesLivingWorkersOneRenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, f *fake) {
 		w := New(f, quiet(Config{Lease: 10 * time.Second}))
@@ -257,11 +310,19 @@ func TestB060AClockThatIsSetAheadForGoodExpiresAfterTenMinutes(t *testing.T) {
 		id := f.put(t, "nobody", settle.EnqueueOpts{Deadline: 24 * time.Hour})
 		stop := start(t, w)
 		nap(time.Minute)
+		prunes := f.called("prune")
 		f.jumpClock(48 * time.Hour)
 		nap(jump.Stand - time.Second)
 		wantState(t, f, id, settle.Pending, 0)
+		if n := f.called("prune") - prunes; n > 1 { // one may come before the sweep that notices
+			t.Errorf("%d prunes by a time that has not stood for %s", n, jump.Stand)
+		}
 		nap(2 * settle.SweepInterval)
 		wantState(t, f, id, settle.Dead, 0)
+		nap(2 * prunePause)
+		if n := f.called("prune") - prunes; n < 2 {
+			t.Errorf("%d prunes after the time has stood", n)
+		}
 		stop()
 	})
 }

@@ -46,7 +46,7 @@ func TestB018HandlersThatHangLoseTheirSlot(t *testing.T) {
 		}
 		close(release) // their late successes are dropped
 		nap(time.Second)
-		if s := w.Stats(); s.Abandoned != 0 || s.Late != 2 || ctxErr.Load() != 2 {
+		if s := w.Stats(); s.Abandoned != 0 || s.Late != 2 || s.Stale != 0 || s.Unsettled != 0 || ctxErr.Load() != 2 {
 			t.Errorf("stats %+v, contexts ended %d", s, ctxErr.Load())
 		}
 		wantState(t, f, a, settle.Pending, 1)
@@ -80,6 +80,30 @@ func TestB018MoreAbandonedThanSlotsStopsClaimingUntilTheyReturn(t *testing.T) {
 		if len(stops) != 2 || stops[1] {
 			t.Errorf("Claiming was told %v, want a stop and a start", stops)
 		}
+		stop()
+	})
+}
+
+func TestP1RenewalNeverExtendsTheTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, f *fake) {
+		w := New(f, quiet(Config{Lease: 3 * time.Second}))
+		var ran tape[time.Duration]
+		raw(w, "k", func(ctx context.Context, _ *Job[[]byte]) error {
+			began := time.Now()
+			<-ctx.Done()
+			ran.add(time.Since(began))
+			return ctx.Err()
+		})
+		id := f.put(t, "k", pol(settle.Policy{Timeout: 10 * time.Second, BackoffMin: time.Hour, BackoffMax: time.Hour}))
+		stop := start(t, w)
+		nap(30 * time.Second)
+		if d := ran.all(); len(d) != 1 || d[0] != 10*time.Second {
+			t.Errorf("the context ended after %v, want once after 10s", d)
+		}
+		if n := f.called("renew"); n < 5 {
+			t.Errorf("%d renewals, want several within the timeout", n)
+		}
+		wantState(t, f, id, settle.Pending, 1)
 		stop()
 	})
 }

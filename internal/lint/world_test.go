@@ -15,7 +15,8 @@ import (
 var clocks = map[string]string{
 	"internal/clock/: time.Now":                  "the one clock of a store: tests set it",
 	"worker/: time.Now":                          "monotonic spans of this process, never stored",
-	"sqlite/room.go: time.Now":                   "monotonic: how long a count of rows and a look at the volume are reused",
+	"sqlite/room.go: time.Now":                   "monotonic: how long a count of rows is reused",
+	"sqlite/space.go: time.Now":                  "monotonic: how long a look at the volume is reused",
 	"sqlite/writer.go: time.Now":                 "monotonic: how long a transaction has worked, how long since the writer last paused",
 	"cmd/settle/: time.Now":                      "what a person sees while a command runs; a check of options before the store has them",
 	"internal/xwork/http.go: time.Now":           "when an answer came, against its own Date header",

@@ -83,6 +83,14 @@ func fullRepeats(r *rig) {
 
 func fullHook(r *rig) {
 	r.fill(settle.EnqueueOpts{Policy: &settle.Policy{OnEnd: told}})
-	r.moves(on(r.first(r.claim()), succeeded("1")))
+	got := r.claim()
+	r.moves(on(got[0], succeeded("1")))
 	is(r, "hook jobs", r.count(settle.Filter{Kind: told}), 1)
+	// A redrive asks for no room: one job more than fits, and its end is told.
+	n := got[1].ID
+	r.moves(r.seen(n, settle.CancelAsked{}))
+	r.moves(r.seen(n, settle.RedriveAsked{}))
+	is(r, "live jobs", r.count(settle.Filter{States: []settle.State{settle.Pending, settle.Running}}), room+1)
+	r.moves(r.seen(n, settle.CancelAsked{}))
+	is(r, "hook jobs of a store that is over its limit", r.count(settle.Filter{Kind: told}), 3)
 }

@@ -91,6 +91,7 @@ func keyAfterDeath(r *rig)   { r.free("k", r.ended(keyed("k"), hopeless("no"))) 
 func keyAfterSuccess(r *rig) { r.free("k", r.ended(keyed("k"), succeeded("1"))) }
 
 func keyRecovery(r *rig) {
+	r.died(keyed("k")) // whose key is free again
 	first := r.started(keyed("k"))
 	r.taken("k", first.ID, settle.Running)
 	lone := r.started(keyed("l"))

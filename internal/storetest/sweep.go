@@ -13,6 +13,7 @@ var sweepClauses = []clause{
 	{"P1 a deadline that has passed is overdue whatever the state", overdueDeadline},
 	{"P1 nothing is overdue before its alarm", notYetOverdue},
 	{"P4 overdue jobs come by their alarm and page by page", overduePages},
+	{"P4 overdue jobs with one alarm come page by page too", overdueAlike},
 	{"P4 a row that can not move does not hold the others", overdueStuck},
 	{"P4 rows that end between two pages skip nothing", overdueMoving},
 	{"Overdue tells the store's clock", overdueClock},
@@ -101,6 +102,16 @@ func overduePages(r *rig) {
 	for _, limit := range []int{1, 5, 23, 100} {
 		same(r, "overdue in order", r.overdueIn(limit, func(settle.Overdue) {}), want)
 	}
+}
+
+func overdueAlike(r *rig) {
+	var jobs []settle.New
+	for range 10 {
+		jobs = append(jobs, task(settle.EnqueueOpts{Deadline: time.Second}))
+	}
+	want := r.addAll(jobs)
+	r.advance(time.Minute)
+	sameSet(r, "overdue", r.overdueIn(3, func(settle.Overdue) {}), want)
 }
 
 func overdueStuck(r *rig) {

@@ -1,141 +1,133 @@
-// Command bench measures settle on the embedded store beside the floor of the
-// same run: bare one-row transactions of the same driver, each waiting for the
-// disk as its synchronous level says. Speeds are given as multiples of that
-// floor, medians of interleaved rounds; raw lines go to a file.
+// Command bench compares settle on its embedded store with other SQLite job
+// queues for Go, and with the floor of the same run: bare transactions of the
+// same driver. All are measured in turn, each measurement in a process and on a
+// file of its own, at synchronous FULL and NORMAL.
 //
-//	go run . -rounds 5 -out results.jsonl
+//	go run . -quick                      # three minutes, small sizes, prints tables
+//	go run . -docs ../docs               # the real run, writes performance.md and charts
+//	go run . -report results.jsonl -docs ../docs
+//
+// The way through the files: plan.go says what is measured, run.go starts a
+// child for each measurement, child.go and what it names measure, report.go
+// writes. queue.go and the files named like the queues say how each is set up.
+// Raw lines go to a file, one JSON object per measurement.
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
-	"slices"
+	"os/signal"
+	"regexp"
+	"syscall"
 	"time"
-
-	"github.com/settle-go/settle/sqlite"
 )
 
-// line is one measurement, as it is kept.
-type line struct {
-	Round int     `json:"round"`
-	Level string  `json:"level"` // FULL or NORMAL, as read back from the database
-	What  string  `json:"what"`
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"`
-}
-
-// scenario measures one thing on a fresh folder.
-type scenario struct {
-	what string
-	run  func(ctx context.Context, dir string, level sqlite.Synchronous, size int) ([]reading, error)
-}
-
-type reading struct {
-	what  string
-	value float64
-	unit  string
+type options struct {
+	rounds, million   int
+	quick             bool
+	out, docs, report string
+	dir, only         string
+	limit             time.Duration
+	sizes             sizes
 }
 
 func main() {
 	log.SetFlags(0)
-	rounds := flag.Int("rounds", 5, "interleaved rounds")
-	size := flag.Int("jobs", 50_000, "jobs of one measurement")
-	out := flag.String("out", "results.jsonl", "where the raw lines go")
+	log.SetPrefix("bench: ")
+	o := options{sizes: fullSizes}
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds; all queues are measured in turn in each")
+	flag.IntVar(&o.million, "million-rounds", 3, "rounds of them with a backlog of 1 million (peers: 1)")
+	flag.BoolVar(&o.quick, "quick", false, "small sizes, one round")
+	flag.StringVar(&o.out, "out", "results.jsonl", "file for the raw lines")
+	flag.StringVar(&o.docs, "docs", "", "folder in which performance.md and charts/ are written; empty = only print")
+	flag.StringVar(&o.report, "report", "", "measure nothing: report the raw lines of this file")
+	flag.StringVar(&o.only, "only", "", "regular expression: rows to measure")
+	flag.StringVar(&o.dir, "dir", "", "folder on the disk to measure on; empty = the system's for temporary files")
+	flag.DurationVar(&o.limit, "limit", 25*time.Minute, "begin no measurement later than this")
+	flag.DurationVar(&o.sizes.work, "work-window", o.sizes.work, "bound of one work-off of 10 and 100 thousand")
+	flag.DurationVar(&o.sizes.long, "million-window", o.sizes.long, "bound of a work-off of 1 million")
+	flag.DurationVar(&o.sizes.peer, "peer-million-window", o.sizes.peer, "the same, for peers")
+	spec := flag.String("child", "", "used by bench itself: make this one measurement")
+	file := flag.String("file", "", "used by bench itself: the database file")
 	flag.Parse()
-	if err := measure(*rounds, *size, *out); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, *spec, *file); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func measure(rounds, size int, out string) error {
-	ctx, stop := context.WithTimeout(context.Background(), time.Hour)
-	defer stop()
-	f, err := os.Create(out)
+func run(ctx context.Context, o options, spec, file string) error {
+	switch {
+	case spec == "victim" || spec == "shipped victim":
+		return victim(ctx, file, spec != "victim")
+	case spec != "":
+		return child(ctx, spec, file)
+	case o.report != "":
+		lines, err := readLines(o.report)
+		if err != nil {
+			return err
+		}
+		return report(lines, o.docs)
+	}
+	lines, err := measureAll(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	var all []line
-	for round := range rounds {
-		for _, level := range []sqlite.Synchronous{sqlite.Full, sqlite.Normal} {
-			for _, s := range scenarios {
-				got, err := once(ctx, s, level, size)
-				if err != nil {
-					return fmt.Errorf("%s: %w", s.what, err)
-				}
-				for _, r := range got {
-					l := line{round, levelName(level), r.what, r.value, r.unit}
-					all = append(all, l)
-					if err := json.NewEncoder(f).Encode(l); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		fmt.Fprintf(os.Stderr, "round %d of %d done\n", round+1, rounds)
-	}
-	table(all)
-	return nil
+	return report(lines, o.docs)
 }
 
-func once(ctx context.Context, s scenario, level sqlite.Synchronous, size int) ([]reading, error) {
-	dir, err := os.MkdirTemp("", "settle-bench-")
+// measureAll makes the run and keeps its raw lines.
+func measureAll(ctx context.Context, o options) (_ []line, err error) {
+	if o.quick {
+		o.sizes, o.rounds = quickSizes, 1
+	}
+	r := runner{until: time.Now().Add(o.limit), files: map[string]string{}}
+	if r.only, err = regexp.Compile(o.only); err != nil {
+		return nil, err
+	}
+	if r.self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	schema, err := findGoqiteSchema(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	return s.run(ctx, dir, level, size)
-}
-
-func levelName(l sqlite.Synchronous) string {
-	if l == sqlite.Normal {
-		return "NORMAL"
+	if err := os.Setenv(schemaVar, schema); err != nil {
+		return nil, err
 	}
-	return "FULL"
+	if r.dir, err = os.MkdirTemp(o.dir, "settle-bench-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(r.dir)
+	out, err := os.Create(o.out)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	r.out = out
+	err = r.rounds(ctx, plan(o.sizes, o.million), o.rounds)
+	return r.lines, err
 }
 
-// table prints medians, and rates as multiples of the floor of the same level.
-func table(all []line) {
-	var keys []string
-	values := map[string][]float64{}
-	units := map[string]string{}
-	for _, l := range all {
-		k := l.Level + " " + l.What
-		if values[k] == nil {
-			keys = append(keys, k)
+// readLines reads raw lines back.
+func readLines(name string) (lines []line, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var l line
+		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		values[k] = append(values[k], l.Value)
-		units[k] = l.Unit
+		lines = append(lines, l)
 	}
-	median := func(k string) float64 {
-		v := slices.Sorted(slices.Values(values[k]))
-		return v[len(v)/2]
-	}
-	fmt.Printf("%-52s %14s %10s  %s\n", "", "median", "x floor", "min – max")
-	for _, k := range keys {
-		v := slices.Sorted(slices.Values(values[k]))
-		level, _, _ := cut(k)
-		floor := median(level + " floor: one-row transactions")
-		times := median(k) / floor
-		if units[k] == "ms" { // latency: in commits of the floor
-			times = median(k) / (1000 / floor)
-		}
-		fmt.Printf("%-52s %9.2f %-4s %10.2f  %.2f – %.2f\n", k, median(k), units[k], times, v[0], v[len(v)-1])
-	}
+	return lines, nil
 }
-
-func cut(k string) (string, string, bool) {
-	for i := range k {
-		if k[i] == ' ' {
-			return k[:i], k[i+1:], true
-		}
-	}
-	return k, "", false
-}
-
-func file(dir string) string { return filepath.Join(dir, "bench.db") }

@@ -15,7 +15,7 @@ TOOL     := go tool -modfile=internal/tools/tools.mod
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 setup: ## install what the tests need beside Go: a C compiler for the race detector, ps
 	@tools/setup.sh

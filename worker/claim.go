@@ -70,10 +70,11 @@ func (c *claimer) step(ctx context.Context) (pause time.Duration, deaf bool) {
 		got, full, err := c.claim(ctx, n)
 		if err != nil {
 			pause = c.fails.next()
-			c.life.storeDown("claim", err, pause)
+			c.life.callFailed("claim", err, pause)
 			return pause, true
 		}
 		c.fails.reset()
+		c.life.outage.up("claim")
 		if got.Suspects {
 			c.life.suspect(ctx)
 		}

@@ -33,7 +33,9 @@ type Config struct {
 	Keep settle.Keep
 	// UntilIdle makes Run end by itself, without error, once nothing is
 	// claimable, running or buffered: for cron. Work that is due later, parked
-	// or held does not keep it up.
+	// or held does not keep it up. A store that refuses (damaged, read-only)
+	// ends such a Run with an error at once; one that fails all claims,
+	// outcomes or sweeps for a minute does so then.
 	UntilIdle bool
 	// Limit, if above zero, makes Run end after this many attempts.
 	Limit int

@@ -29,6 +29,7 @@ type life struct {
 	sweeper  *sweeper
 	solitude solitude
 	quota    quota
+	outage   outage
 
 	work      context.Context // parent of the handlers' contexts
 	endWork   context.CancelCauseFunc
@@ -188,9 +189,14 @@ func (l *life) drain(ctx context.Context) error {
 	}
 	grace, cancel := afterEnd(ctx, l.Drain)
 	defer cancel()
+	last := abandonAfter + settleGrace
+	if l.outage.why() != nil { // nothing of what runs can be stored
+		cancel()
+		last = abandonAfter
+	}
 	if l.ledger.waitQuiet(grace) != nil {
 		l.endWork(ErrShutdown)
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonAfter+settleGrace)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), last)
 		defer cancel()
 		l.ledger.waitQuiet(bound)
 	}
@@ -202,7 +208,13 @@ func (l *life) drain(ctx context.Context) error {
 	}
 	l.hands.Wait()
 	l.endHalt(nil)
-	if n := l.ledger.count(); n > 0 {
+	n := l.ledger.count()
+	switch why := l.outage.why(); {
+	case why != nil && n > 0:
+		return fmt.Errorf("gave up with %d jobs held, which go on when their leases are over: %w", n, why)
+	case why != nil:
+		return fmt.Errorf("gave up: %w", why)
+	case n > 0:
 		return fmt.Errorf("worker: the store did not take back %d jobs in time: they go on when their leases are over", n)
 	}
 	return nil

@@ -18,12 +18,14 @@ func (l *life) every(ctx context.Context, op string, pause time.Duration, step f
 			return
 		case err != nil:
 			next := wait.next()
-			l.storeDown(op, err, next)
+			l.callFailed(op, err, next)
 			sleep(ctx, next)
 		case more:
 			wait.reset()
+			l.outage.up(op)
 		default:
 			wait.reset()
+			l.outage.up(op)
 			sleep(ctx, jitter(pause))
 		}
 	}

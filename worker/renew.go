@@ -42,6 +42,7 @@ func (l *life) renew(ctx context.Context) error {
 		return err
 	}
 	l.settler.writes.Add(1)
+	l.outage.up("claim") // it takes writes, and what runs is worth waiting for
 	l.ledger.renewed(who, sent)
 	for _, h := range l.ledger.lose(lost, fences) {
 		l.lost(h)

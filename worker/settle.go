@@ -77,10 +77,11 @@ func (s *settler) loop(ctx context.Context) {
 		switch {
 		case err != nil:
 			pause := wait.next()
-			s.life.storeDown("settle", err, pause)
+			s.life.callFailed("settle", err, pause)
 			sleep(ctx, pause)
 		case n > 0:
 			wait.reset()
+			s.life.outage.up("settle")
 		default:
 			select {
 			case <-s.kick:

@@ -115,9 +115,9 @@ func (w *Worker) register(kind string) {
 //
 // It returns nil after an orderly end, all faults of the configuration before
 // anything is started, or an error when the store did not take everything back
-// in time: those jobs go on when their leases are over. Handlers that ignore
-// the end of their context may still be running. A second Run while one is
-// under way is an error; later ones are not.
+// in time, or UntilIdle gave up on it: those jobs go on when their leases are
+// over. Handlers that ignore the end of their context may still be running. A
+// second Run while one is under way is an error; later ones are not.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := errors.Join(w.faults...); err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/settle-go/settle"
 	"github.com/settle-go/settle/internal/child"
@@ -69,7 +71,8 @@ func (a *app) open(_ context.Context, mustExist bool) (*sqlite.Store, error) {
 	if err := a.look(mustExist); err != nil {
 		return nil, err
 	}
-	return sqlite.Open(a.db, sqlite.Config{MustExist: mustExist})
+	st, err := sqlite.Open(a.db, sqlite.Config{MustExist: mustExist})
+	return st, a.denied(err, "")
 }
 
 // openRead opens the database for reading: it creates, migrates and changes
@@ -78,7 +81,39 @@ func (a *app) openRead(_ context.Context) (*sqlite.Store, error) {
 	if err := a.look(true); err != nil {
 		return nil, err
 	}
-	return sqlite.Open(a.db, sqlite.Config{MustExist: true, NoMigrate: true})
+	st, err := sqlite.Open(a.db, sqlite.Config{MustExist: true, NoMigrate: true})
+	return st, a.denied(err, ", and SQLite needs that also for reading: readers write to the -shm file beside it")
+}
+
+// denied says exactly what is missing where a database was refused that this
+// user cannot write; why is what follows from that.
+func (a *app) denied(err error, why string) error {
+	var refused *settle.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	for _, suffix := range []string{"", "-shm", "-wal"} {
+		switch e := writable(a.db + suffix); {
+		case e == nil || errors.Is(e, fs.ErrNotExist):
+		case errors.Is(e, syscall.EROFS):
+			return &settle.RefusedError{What: a.db, Why: "lies on a file system that is mounted read-only" + why, Err: e,
+				Recover: "copy it, with the -wal file beside it if there is one, to a folder that you can write, and name the copy with --db"}
+		case errors.Is(e, fs.ErrPermission):
+			dir := child.Quote(filepath.Dir(a.db))
+			return &settle.RefusedError{What: a.db, Why: "may not be written by this user" + why, Err: e,
+				Recover: fmt.Sprintf("run this as the owner of the file, or let a group that you are in write the folder and the files: chgrp GROUP %[1]s %[2]s* && chmod g+rwxs %[1]s && chmod g+rw %[2]s*", dir, child.Quote(a.db))}
+		}
+	}
+	return err
+}
+
+// writable tries to open a file for writing, and changes nothing.
+func writable(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // look says in the words of the command line what the store could only say in
@@ -90,8 +125,8 @@ func (a *app) look(mustExist bool) error {
 	info, err := os.Stat(a.db)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mustExist:
-		return &settle.RefusedError{What: a.db, Why: "there is no database here; name another with --db or SETTLE_DB",
-			Recover: "settle enqueue KIND JSON --db " + child.Quote(a.db) + " (creates it)"}
+		return &settle.RefusedError{What: a.db, Why: "there is no database here",
+			Recover: "name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one"}
 	case err == nil && info.IsDir():
 		return usagef("--db: %s is a folder: want a file, such as --db %s", a.db,
 			child.Quote(strings.TrimRight(a.db, "/")+"/"+defaultDB))

@@ -73,42 +73,78 @@ func (f *filterFlags) pick(args []string, yes bool, verb string) (picked, error)
 // maxCounted bounds how far a walk only counts.
 const maxCounted = 100_000
 
+// Bounds of what is said while flags choose the jobs: a store that fails says
+// the same of every one of them.
+const (
+	maxSaidAlone = 5 // lines of jobs that were left alone
+	maxFailed    = 3 // failures in a row, after which the walk ends
+)
+
 // each calls act for every picked job, prints what it says, and goes on after a
 // failure. Jobs of a filter that move meanwhile are left alone.
 func (a *app) each(ctx context.Context, st settle.Store, p picked, act func(settle.ID) (string, error)) error {
-	failed, done := false, 0
-	one := func(id settle.ID, skipStale bool) {
+	if p.ids == nil {
+		return a.eachOf(ctx, st, p, act)
+	}
+	failed := false
+	for _, id := range p.ids {
 		said, err := act(id)
-		switch {
-		case err == nil:
-			fmt.Fprintln(a.out, said)
-			done++
-		case skipStale && (settle.IsStale(err) || errors.Is(err, settle.ErrNotFound)):
-			fmt.Fprintf(a.err, "settle: left alone: %s\n", safeLine(err.Error()))
-		default:
+		if err != nil {
 			fmt.Fprintf(a.err, "settle: %s\n", safeLine(err.Error()))
 			failed = true
+			continue
 		}
-	}
-	for _, id := range p.ids {
-		one(id, false)
-	}
-	if p.ids == nil {
-		if err := a.sure(ctx, st, p); err != nil {
-			return err
-		}
-		for j, err := range settle.NewClient(st).List(ctx, p.filter) {
-			if err != nil {
-				return err
-			}
-			one(j.ID, true)
-		}
-		fmt.Fprintf(a.err, "settle: %s: %s\n", p.verb, plural(done, "job"))
+		fmt.Fprintln(a.out, said)
 	}
 	if failed {
 		return &exitError{exitFailed, nil}
 	}
 	return nil
+}
+
+// eachOf is each for the jobs of a filter.
+func (a *app) eachOf(ctx context.Context, st settle.Store, p picked, act func(settle.ID) (string, error)) error {
+	if err := a.sure(ctx, st, p); err != nil {
+		return err
+	}
+	done, alone, failed, inRow := 0, 0, 0, 0
+	var last error
+	for j, err := range settle.NewClient(st).List(ctx, p.filter) {
+		said := ""
+		if err == nil {
+			said, err = act(j.ID)
+		} else {
+			inRow = maxFailed // the list itself
+		}
+		switch {
+		case err == nil:
+			fmt.Fprintln(a.out, said)
+			done, inRow = done+1, 0
+		case settle.IsStale(err) || errors.Is(err, settle.ErrNotFound):
+			if alone++; alone <= maxSaidAlone {
+				fmt.Fprintf(a.err, "settle: left alone: %s\n", safeLine(err.Error()))
+			}
+		default:
+			failed, inRow, last = failed+1, inRow+1, err
+		}
+		if inRow >= maxFailed {
+			break
+		}
+	}
+	sum := fmt.Sprintf("settle: %s: %s", p.verb, plural(done, "job"))
+	if alone > 0 {
+		sum += fmt.Sprintf(", %d left alone", alone)
+	}
+	if failed == 0 {
+		fmt.Fprintln(a.err, sum)
+		return nil
+	}
+	sum += fmt.Sprintf(", %d failed", failed)
+	if inRow >= maxFailed {
+		sum += ", then stopped (the same command goes on)"
+	}
+	fmt.Fprintf(a.err, "%s: %s\n", sum, safeLine(last.Error()))
+	return &exitError{exitFailed, nil}
 }
 
 // sure refuses to act on many jobs without --yes, and says on how many.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/xrun"
 )
 
 // newDeadCmd holds the commands for dead letters.
@@ -35,6 +37,8 @@ func newDeadListCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "list dead letters with their last error",
+		Long: `List dead letters with their last error. Those of a "settle run" are shown with
+their items if --queue names the run's.`,
 		Example: `  settle dead list --unacked
   settle dead list --kind mail.send --json | jq -r .last_error | sort | uniq -c`,
 		Args: wantArgs(0, 0, `no words, only flags (one job: "settle dead show ID")`),
@@ -65,7 +69,7 @@ func newDeadListCmd(a *app) *cobra.Command {
 // listDead lists dead letters with their attempts, which only a read by id
 // brings.
 func (a *app) listDead(ctx context.Context, st settle.Store, f settle.Filter, limit int) error {
-	return a.list(ctx, deadStore{st}, f, limit, "no dead letter matches", a.deadWriter)
+	return a.list(ctx, deadStore{st}, f, limit, "no dead letter matches", func() (func(settle.Job) error, func() error) { return a.deadWriter(f) })
 }
 
 // deadStore fills in the attempts of every job of a page.
@@ -91,17 +95,21 @@ func (d deadStore) Jobs(ctx context.Context, f settle.Filter) ([]settle.Job, set
 	return full, next, nil
 }
 
-func (a *app) deadWriter() (write func(settle.Job) error, flush func() error) {
+func (a *app) deadWriter(f settle.Filter) (write func(settle.Job) error, flush func() error) {
 	if a.json {
-		return a.jobWriter()
+		return a.jobWriter(f)
 	}
-	t := newTable(a.out, "ID", "KIND", "QUEUE", "TENANT", "ENDED", "SEEN", "WHY")
+	head, cells := []string{"KIND", "QUEUE", "TENANT"}, func(j settle.Job) []string { return []string{cell(j.Kind), cell(j.Queue), cell(j.Tenant)} }
+	if xrun.IsRun(f.Queue) {
+		head, cells = []string{"ITEM"}, func(j settle.Job) []string { return []string{xrun.ItemText(j.Input)} }
+	}
+	t := newTable(a.out, slices.Concat([]string{"ID"}, head, []string{"ENDED", "SEEN", "WHY"})...)
 	return func(j settle.Job) error {
 		seen := "no"
 		if j.Acked {
 			seen = "yes"
 		}
-		t.row(j.ID.String(), cell(j.Kind), cell(j.Queue), cell(j.Tenant), span(j.Now.Sub(j.EndedAt))+" ago", seen, clipped(endText(j), 100))
+		t.row(slices.Concat([]string{j.ID.String()}, cells(j), []string{span(j.Now.Sub(j.EndedAt)) + " ago", seen, clipped(endText(j), 100)})...)
 		return t.err
 	}, t.flush
 }
@@ -137,7 +145,7 @@ func newDeadShowCmd(a *app) *cobra.Command {
 func (a *app) deadJob(ctx context.Context, st settle.Store, id settle.ID) (settle.Job, error) {
 	j, err := settle.NewClient(st).Get(ctx, id)
 	if err == nil && j.State != settle.Dead {
-		err = fmt.Errorf("job %s is not dead but %s", id, j.State)
+		err = fmt.Errorf("job %s %s, it is not dead", id, stands(j.State))
 	}
 	return j, a.plain(id, err)
 }
@@ -163,7 +171,7 @@ left alone.`,
 				client := settle.NewClient(st)
 				return a.each(c.Context(), st, p, func(id settle.ID) (string, error) {
 					j, err := client.Redrive(c.Context(), id)
-					return fmt.Sprintf("%s redriven: %d attempts, ends by %s", j.ID, j.Tries-j.Charged(), stamp(j.EndsBy)), a.plain(id, err)
+					return fmt.Sprintf("%s redriven: %s, ends by %s", j.ID, plural(j.Tries-j.Charged(), "attempt"), stamp(j.EndsBy)), a.plain(id, err)
 				})
 			})
 		},

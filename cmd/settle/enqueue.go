@@ -97,6 +97,9 @@ func (f *enqueueFlags) job(c *cobra.Command, kind string) (settle.New, error) {
 	if set("due") && set("delay") {
 		return n, usagef("--due and --delay exclude each other")
 	}
+	if set("key") && f.Key == "" {
+		return n, errNoKey
+	}
 	if f.lines && (set("id") || set("key")) {
 		return n, usagef("--lines makes many jobs: --id and --key would make them one")
 	}
@@ -124,6 +127,9 @@ func (f *enqueueFlags) job(c *cobra.Command, kind string) (settle.New, error) {
 	}
 	return n, check(n)
 }
+
+// errNoKey: an empty key is no key, which is rarely what was meant.
+var errNoKey = usagef("--key: the key is empty: leave --key out for none")
 
 // check refuses a job before a database is opened, or even created, for it.
 func check(n settle.New) error {

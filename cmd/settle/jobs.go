@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/xrun"
 )
 
 // newJobsCmd lists jobs.
@@ -26,11 +27,17 @@ func newJobsCmd(a *app) *cobra.Command {
   settle jobs --state live --queue mail
   settle jobs --state dead,cancelled --json | jq -r .id
   settle jobs --all --json > everything.jsonl`,
+		Long: `List jobs, in the order in which they were accepted. Those of a "settle run" are
+shown with their items if --queue names the run's. Attempts and errors are not
+read here, nor are they in --json: see "settle job ID" and "settle dead list".`,
 		Args: wantArgs(0, 0, `no words, only flags (one job: "settle job ID")`),
 		RunE: func(c *cobra.Command, _ []string) error {
 			filter, err := f.filter()
 			if err != nil {
 				return err
+			}
+			if c.Flags().Changed("key") && f.key == "" {
+				return errNoKey
 			}
 			if limit < 1 {
 				return usagef("--limit %d: want 1 or more, or --all", limit)
@@ -54,7 +61,7 @@ func newJobsCmd(a *app) *cobra.Command {
 
 // listJobs writes the jobs that the filter chooses, at most limit (0 = all).
 func (a *app) listJobs(ctx context.Context, st settle.Store, f settle.Filter, limit int) error {
-	return a.list(ctx, st, f, limit, "no job matches", a.jobWriter)
+	return a.list(ctx, st, f, limit, "no job matches", func() (func(settle.Job) error, func() error) { return a.jobWriter(f) })
 }
 
 // list walks the jobs of a filter, at most limit (0 = all), and says on standard
@@ -86,9 +93,16 @@ func (a *app) list(ctx context.Context, st settle.Store, f settle.Filter, limit 
 }
 
 // jobWriter returns how to write one job of a list, and what ends the list.
-func (a *app) jobWriter() (write func(settle.Job) error, flush func() error) {
+func (a *app) jobWriter(f settle.Filter) (write func(settle.Job) error, flush func() error) {
 	if a.json {
 		return func(j settle.Job) error { return writeJSON(a.out, viewJob(j)) }, func() error { return nil }
+	}
+	if xrun.IsRun(f.Queue) {
+		t := newTable(a.out, "ID", "ITEM", "STATE", "ATTEMPT", "WHEN")
+		return func(j settle.Job) error {
+			t.row(j.ID.String(), xrun.ItemText(j.Input), label(j), attempts(j), when(j))
+			return t.err
+		}, t.flush
 	}
 	t := newTable(a.out, "ID", "KIND", "QUEUE", "TENANT", "KEY", "STATE", "ATTEMPT", "WHEN")
 	return func(j settle.Job) error {

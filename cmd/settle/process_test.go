@@ -150,6 +150,11 @@ func TestTheSecondSignalKillsWhatRuns(t *testing.T) {
 	if why := must(t, db, "", "why", id); !strings.Contains(why, "is running") || gone(t, pid)() {
 		t.Error(why)
 	}
+	_ = p.Process.Signal(syscall.SIGINT) // the same wish
+	time.Sleep(sameWish + 100*time.Millisecond)
+	if gone(t, pid)() {
+		t.Error("two signals at once killed the command")
+	}
 	_ = p.Process.Signal(syscall.SIGINT)
 	if code := p.exits(t); code != exitFailed {
 		t.Errorf("exit %d", code)

@@ -49,12 +49,22 @@ func TestB055NoOutputWritesOnTheScreen(t *testing.T) {
 			return a.status(evilOverview(), 0, false)
 		},
 		"jobs": func() error {
-			write, flush := a.jobWriter()
+			write, flush := a.jobWriter(settle.Filter{})
+			_ = write(evilJob())
+			return flush()
+		},
+		"items": func() error {
+			write, flush := a.jobWriter(settle.Filter{Queue: "run/x"})
+			_ = write(evilJob())
+			return flush()
+		},
+		"dead items": func() error {
+			write, flush := a.deadWriter(settle.Filter{Queue: "run/x"})
 			_ = write(evilJob())
 			return flush()
 		},
 		"dead list": func() error {
-			write, flush := a.deadWriter()
+			write, flush := a.deadWriter(settle.Filter{})
 			_ = write(evilJob())
 			return flush()
 		},
@@ -73,7 +83,7 @@ func TestB055NoOutputWritesOnTheScreen(t *testing.T) {
 		if !utf8.ValidString(text) || text == "" {
 			t.Errorf("%s: %q", name, text)
 		}
-		if !strings.Contains(text, "مرحبا") || !strings.Contains(text, "👍") {
+		if name != "items" && (!strings.Contains(text, "مرحبا") || !strings.Contains(text, "👍")) {
 			t.Errorf("%s: other scripts are gone from %q", name, text)
 		}
 		for l := range strings.Lines(text) {

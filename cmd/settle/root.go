@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 )
 
 // Groups of the help page.
@@ -40,6 +44,9 @@ Exit codes: 0 fine, 1 failed, 2 usage, 3 unhealthy (run, age, audit, status --ch
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.Version = versionText()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -87,12 +94,52 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	word := args[0]
+	msg := fmt.Sprintf("unknown command %q for %q", clip(word), c.CommandPath())
 	c.SuggestionsMinimumDistance = 2
-	msg := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+	near := slices.DeleteFunc(c.SuggestionsFor(word), func(name string) bool { return !strings.HasPrefix(name, word[:min(1, len(word))]) }) // a short word is near to everything
+	c.SuggestionsMinimumDistance = 1
+	if len(near) == 0 {
+		near = c.SuggestionsFor(word)
+	}
+	switch _, err := child.Find(word, ""); {
+	case len(near) > 0:
 		msg += "; did you mean " + strings.Join(near, ", ") + "?"
+	case !c.HasParent() && err == nil:
+		msg += fmt.Sprintf("; to run it for each line of the input: settle run -- %s", child.Line(args))
+	default:
+		var names []string
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		msg += "; there are: " + strings.Join(names, ", ")
 	}
 	return errors.New(msg)
+}
+
+// flagError says in our words what pflag says in those of a library.
+func flagError(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	var number *strconv.NumError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f := bad.GetFlag()
+	want := bad.Unwrap().Error()
+	switch errors.As(err, &number); {
+	case number == nil:
+	case errors.Is(number, strconv.ErrRange):
+		want = "is beyond what a number can hold"
+	case f.Value.Type() == "bool":
+		want = "want true or false"
+	case f.Value.Type() == "intSlice":
+		want = "want whole numbers, such as 1,3"
+	default:
+		want = "want a whole number"
+	}
+	return fmt.Errorf("--%s %q: %s", f.Name, clip(bad.GetValue()), want)
 }
 
 // execute runs one command line and returns the exit code.

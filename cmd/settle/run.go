@@ -51,8 +51,10 @@ often as they stand there; without any, the item is the last argument:
 
 Commands run without a shell and with empty standard input. They see
 SETTLE_ITEM, SETTLE_JOB (the same at every attempt: an idempotency key) and
-SETTLE_ATTEMPT. Each is a process group of its own; when settle dies, by
-whatever means, all processes of its groups die too.
+SETTLE_ATTEMPT. Each is a process group of its own: what it leaves running there
+when it ends is killed, and when settle dies, by whatever means, all processes of
+its groups die too. Items that are settle's own files (the database and what lies
+beside it) are skipped and counted apart.
 
 Exit codes of the command. 0 is success. 64-66, 76-78, 126 and 127 (bad usage,
 bad data, not found …) end the item at once. Every other one, a killing signal
@@ -61,7 +63,9 @@ and a timeout are tried again after a pause, up to --attempts. --ok and
 
 Output. What an item that succeeded wrote goes to standard output, whole, before
 its success is recorded: a kill may repeat it, never lose it. Until then it waits
-in a file in TMPDIR. What a failed attempt wrote there is dropped, except that of
+in memory, or when it is longer in a file in TMPDIR; if that is full the run stops
+and no item is charged. With -k a kill also repeats finished items that were
+waiting for their turn. What a failed attempt wrote there is dropped, except that of
 an item's last one, which goes to standard error, as does what commands write
 there. An item's error text is the end of its standard error.
 
@@ -73,8 +77,8 @@ attempt. Dead items stay dead until --retry-dead. A finished run is remembered
 for 30 days, or until --forget. --attempts and --backoff are stored with an item
 when it is first seen; all else is as this start says.
 
-The first Ctrl-C or SIGTERM lets what runs go on for --grace; the second kills
-it. Either way the same command continues.
+The first Ctrl-C or SIGTERM lets what runs go on for --grace; a second one, a
+second or more later, kills it. Either way the same command continues.
 
 Exit codes: 0 all items succeeded, 1 interrupted or failed, 2 usage, 3 all have
 ended, some of them dead or cancelled.`,
@@ -107,7 +111,7 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.IntSliceVar(&f.OK, "ok", nil, "exit `CODES` that are success, too, such as 1,3")
 	fs.IntSliceVar(&f.Terminal, "terminal", nil, "exit `CODES` that end an item at once, too")
 	fs.StringVar(&f.maxDead, "max-dead", "", "stop when more than `N` items die in this start, or N% of those that end")
-	fs.BoolVarP(&f.Ordered, "keep-order", "k", false, "write output in the order of the input")
+	fs.BoolVarP(&f.Ordered, "keep-order", "k", false, "write output in the order of the input; a kill repeats finished items that wait for their turn")
 	fs.BoolVar(&f.Tag, "tag", false, "begin each line of output with its item and a tab")
 	fs.StringVar(&f.Name, "name", "", "name the run `NAME`, not after folder and command")
 	fs.BoolVar(&f.RetryDead, "retry-dead", false, "give the run's dead items a new chance")
@@ -154,7 +158,7 @@ func (a *app) runItems(ctx context.Context, f *runFlags) (err error) {
 	}
 	st, err := sqlite.Open(a.db, sqlite.Config{Synchronous: sync})
 	if err != nil {
-		return err
+		return a.denied(err, "")
 	}
 	defer catch(stop)()
 	defer catchPipe()()

@@ -225,9 +225,14 @@ func TestTheFirstWishToStopLetsCommandsEndAndTheSecondKillsThem(t *testing.T) {
 		began := time.Now()
 		c.Process.Signal(sig)
 		time.Sleep(50 * time.Millisecond)
+		c.Process.Signal(sig) // as GNU timeout does: it is one wish
+		time.Sleep(sameWish + 100*time.Millisecond)
+		if noProcess(r.file("up")) {
+			t.Errorf("%s: two signals at once killed the command: %s", sig, said)
+		}
 		c.Process.Signal(sig)
 		c.Wait()
-		if c.ProcessState.ExitCode() != 1 || time.Since(began) > 5*time.Second || !noProcess(r.file("up")) {
+		if c.ProcessState.ExitCode() != 1 || time.Since(began) > 6*time.Second || !noProcess(r.file("up")) {
 			t.Errorf("%s: code %d after %s: %s", sig, c.ProcessState.ExitCode(), time.Since(began), said)
 		}
 	}

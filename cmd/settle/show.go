@@ -96,9 +96,28 @@ func (a *app) plain(id settle.ID, err error) error {
 	case errors.Is(err, settle.ErrNotFound):
 		return &plainError{fmt.Sprintf("%s has no job %s: it was never accepted here, or it was removed after its end", a.db, id), err}
 	case errors.As(err, &stale):
-		return &plainError{fmt.Sprintf("job %s is %s: %s", id, stale.State, cmp.Or(stale.Detail, "it has just changed")), err}
+		text := fmt.Sprintf("job %s %s", id, stands(stale.State))
+		switch stale.Detail {
+		case "":
+			text += ": it has just changed"
+		case string(settle.RefusedEnded), string(settle.RefusedDone): // it says so already
+		default:
+			text += ": " + stale.Detail
+		}
+		return &plainError{text, err}
 	}
 	return err
+}
+
+// stands says in words where a job stands.
+func stands(st settle.State) string {
+	switch st {
+	case settle.Succeeded:
+		return "has succeeded"
+	case settle.Cancelled:
+		return "has been cancelled"
+	}
+	return "is " + string(st)
 }
 
 // plainError shows another text than the error that it stands for.

@@ -90,12 +90,17 @@ func newVersionCmd(a *app) *cobra.Command {
 			if a.json {
 				return writeJSON(a.out, v)
 			}
-			_, err := fmt.Fprintf(a.out, "settle %s (schema %d, %s, %s/%s)\n", v.Version, v.Schema, v.Go, v.OS, v.Arch)
+			_, err := fmt.Fprintln(a.out, versionText())
 			return err
 		},
 	}
 	a.jsonFlag(c)
 	return c
+}
+
+// versionText is the version for people.
+func versionText() string {
+	return fmt.Sprintf("settle %s (schema %d, %s, %s/%s)", moduleVersion(), sqlite.SchemaVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // moduleVersion reads the version that the Go tool wrote into the program.

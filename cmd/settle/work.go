@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -42,7 +43,8 @@ attempts are those that it was enqueued with.
 
 --exec KIND=CMD runs CMD for each job, without a shell. CMD is split as a shell
 would split it (white space, '…', "…", \), but nothing is expanded: for pipes or
-variables write  --exec 'KIND=sh -c "…"'. The command reads the input from
+variables write  --exec 'KIND=sh -c "…"'. KIND ends at the first =, so a kind that
+holds one cannot be served here. The command reads the input from
 standard input; its standard output, at most 1 MiB, becomes the job's output (more
 ends the job); the end of its standard error is the error text. It sees SETTLE_JOB
 (the same at every attempt: an idempotency key) and SETTLE_ATTEMPT. Exit code 0
@@ -59,8 +61,11 @@ errors, 407, 408, 425, 429, 5xx (but 501), other 2xx and HTML pages are tried
 again; Retry-After is honoured up to 1 h. All other answers end the job,
 redirects among them.
 
+--drain ends when nothing is due and nothing runs. A database that is damaged ends
+it at once, one that cannot be written for a minute then, both with exit code 1.
+
 The first Ctrl-C or SIGTERM stops claiming and gives running jobs --grace, then
-hands them back uncharged; the second kills them.`,
+hands them back uncharged; a second one, a second or more later, kills them.`,
 		Example: `  settle work --exec mail.send=./send-mail
   settle work --queue video -j 2 --exec 'video.analyze=python3 analyze.py --fast'
   settle work --exec 'report=sh -c "./report | gzip"' --drain   # for cron
@@ -92,11 +97,16 @@ func (f *workFlags) add(c *cobra.Command) {
 func (f *workFlags) check(c *cobra.Command) error {
 	for name, ok := range map[string]bool{"slots": f.slots > 0, "limit": f.limit > 0, "poll": f.poll > 0, "grace": f.grace >= 0} {
 		if c.Flags().Changed(name) && !ok {
-			return usagef("--%s %s: want more than 0", name, c.Flags().Lookup(name).Value)
+			return usagef("--%s %s: want more than 0", name, cmp.Or(c.Flags().Lookup(name).Value.String(), "0"))
 		}
 	}
-	if f.lease < time.Second || f.lease > time.Hour {
-		return usagef("--lease %s: want 1s to 1h", f.lease)
+	for _, d := range []struct {
+		name       string
+		is, lo, hi time.Duration
+	}{{"lease", f.lease, time.Second, time.Hour}, {"poll", f.poll, time.Millisecond, time.Hour}, {"grace", f.grace, 0, 24 * time.Hour}} {
+		if d.is < d.lo || d.is > d.hi {
+			return usagef("--%s %s: want %s to %s", d.name, c.Flags().Lookup(d.name).Value, cmp.Or(spanFlag{&d.lo}.String(), "0s"), spanFlag{&d.hi})
+		}
 	}
 	if f.queue == "" {
 		return usagef("--queue: the name is empty")

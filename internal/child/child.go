@@ -30,10 +30,10 @@ type Spec struct {
 	Dir  string   // "" = the current folder
 	// Input is its standard input, of which it may leave any part unread.
 	Input []byte
-	// Stdout and Stderr get what it writes; nil = nobody does. A file (see
-	// Spool) is written by the command itself. Another writer is written while
-	// it runs, must not be used before Run has returned, and should take
-	// everything: a command whose writing fails dies of that.
+	// Stdout and Stderr get what it writes; nil = nobody does. A file is
+	// written by the command itself. Another writer is written while it runs,
+	// must not be used before Run has returned, and should take everything: a
+	// command whose writing fails dies of that.
 	Stdout, Stderr io.Writer
 	// Grace says how long the command has between SIGTERM and SIGKILL when its
 	// context has ended for this cause. nil = no time.

@@ -5,12 +5,18 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// pipeWait is how long a pipe is still read after its command has ended: a
-// process that left the group may hold it open for ever.
-const pipeWait = 250 * time.Millisecond
+// How long a pipe is still read after its command has ended: a process that
+// left the group may hold it open for ever. What the command itself wrote is
+// read in any case: it is on its way as long as something comes, or is being
+// written; pipeRounds bounds that for others who go on writing.
+const (
+	pipeWait   = 250 * time.Millisecond
+	pipeRounds = 20
+)
 
 // streams are a command's standard streams. What is in memory goes through
 // pipes.
@@ -20,6 +26,8 @@ type streams struct {
 	ours   []*os.File // the other ends
 	copies []func()
 	copy   sync.WaitGroup
+	moved  atomic.Int64 // bytes that have been read from the command
+	busy   atomic.Int64 // writers that are at work with them
 }
 
 // connect makes the streams of a command.
@@ -64,8 +72,22 @@ func (st *streams) output(to io.Writer, null *os.File) (*os.File, error) {
 		return nil, err
 	}
 	st.theirs, st.ours = append(st.theirs, w), append(st.ours, r)
-	st.copies = append(st.copies, func() { _, _ = io.Copy(to, r) })
+	st.copies = append(st.copies, func() { _, _ = io.Copy(&counted{to, st}, r) })
 	return w, nil
+}
+
+// counted tells the streams what passes through a writer.
+type counted struct {
+	w  io.Writer
+	st *streams
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(b []byte) (int, error) {
+	c.st.busy.Add(1)
+	defer c.st.busy.Add(-1)
+	c.st.moved.Add(int64(len(b)))
+	return c.w.Write(b)
 }
 
 // begin lets go of the command's ends, once it has started, and copies.
@@ -80,9 +102,28 @@ func (st *streams) begin() {
 
 // finish reads what is still in the pipes.
 func (st *streams) finish() {
-	late := time.AfterFunc(pipeWait, st.close)
-	st.copy.Wait()
-	late.Stop()
+	done := make(chan struct{})
+	go func() { st.copy.Wait(); close(done) }()
+	tick := time.NewTicker(pipeWait)
+	defer tick.Stop()
+	for moved, rounds := st.moved.Load(), 0; ; {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		if st.busy.Load() > 0 {
+			moved = -1 // there may be more behind it
+			continue
+		}
+		now := st.moved.Load()
+		if rounds++; now == moved || rounds == pipeRounds {
+			st.close()
+			<-done
+			return
+		}
+		moved = now
+	}
 }
 
 // close closes every pipe; one that is closed stays so.

@@ -54,7 +54,7 @@ func (s *start) summarise(ctx context.Context, end ending) (summary, error) {
 	left := s.tally.left()
 	sum := summary{Run: s.Name, Queue: s.queue(), DB: s.DB, Took: time.Since(s.began).Seconds(), Complete: end.complete, Why: end.why,
 		Again: s.Again, Items: c.Fed, Succeeded: c.Before[settle.Succeeded] + c.Now[settle.Succeeded],
-		Before: c.Before[settle.Succeeded], Refused: c.Refused}
+		Before: c.Before[settle.Succeeded], Refused: c.Refused, Skipped: c.Skipped}
 	if end.complete {
 		sum.Left = left
 		sum.Succeeded -= left[settle.Succeeded]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xrun/split"
 	"github.com/settle-go/settle/internal/xrun/tmpl"
 )
@@ -48,8 +49,9 @@ type Config struct {
 	Folder string
 	Env    []string
 
-	window int    // of -k, for tests; 0 = the default
-	dir    string // where commands run, for tests; "" = this process's folder
+	window int                      // of -k, for tests; 0 = the default
+	dir    string                   // where commands run, for tests; "" = this process's folder
+	spools func() (*os.File, error) // makes a file for output, for tests; nil = child.Spool
 }
 
 // UsageError: what was asked for cannot be done as it was asked.
@@ -90,7 +92,7 @@ func (c Config) validate() error {
 		{"--backoff", c.Backoff, time.Millisecond, maxBackoff},
 	} {
 		if f.is < f.lo || f.is > f.hi {
-			fault("%s %s: want %s to %s", f.name, f.is, f.lo, f.hi)
+			fault("%s %s: want %s to %s", f.name, flagSpan(f.is), flagSpan(f.lo), flagSpan(f.hi))
 		}
 	}
 	if most := (openFiles() - reserve) / filesPerJob; c.Jobs <= maxJobs && c.Jobs > most {
@@ -112,6 +114,9 @@ func checkCodes(ok, terminal []int) error {
 	for _, code := range terminal {
 		if in[code] {
 			return fmt.Errorf("exit code %d stands in --ok and in --terminal", code)
+		}
+		if code == 0 && len(ok) == 0 {
+			return errors.New("--terminal 0: 0 is success; if it is not here, say with --ok which codes are")
 		}
 	}
 	for _, code := range append(append([]int{}, ok...), terminal...) {
@@ -164,6 +169,9 @@ func Prepare(c Config) (*Plan, error) {
 	}
 	if c.window == 0 {
 		c.window = window
+	}
+	if c.spools == nil {
+		c.spools = child.Spool
 	}
 	p := &Plan{Config: c, tmpl: tmpl.Parse(c.Command), items: split.New(c.In, c.NUL)}
 	if program, known := p.tmpl.Program(); known {

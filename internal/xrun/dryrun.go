@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/settle-go/settle"
 	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xrun/split"
@@ -20,7 +22,11 @@ func (p *Plan) DryRun(ctx context.Context, st settle.Store) error {
 	if err := p.items.Check(); err != nil {
 		return &UsageError{err}
 	}
-	run, skip := int64(0), map[settle.State]int64{}
+	own, err := p.ownFiles(false)
+	if err != nil {
+		return err
+	}
+	run, ours, skip := int64(0), int64(0), map[settle.State]int64{}
 	for {
 		item, err := p.items.Next()
 		var long *split.TooLongError
@@ -30,6 +36,12 @@ func (p *Plan) DryRun(ctx context.Context, st settle.Store) error {
 				return &outputError{err}
 			}
 			text := endsText(skip)
+			if ours > 0 {
+				if text != "" {
+					text += ", "
+				}
+				text += humanize.Comma(ours) + " of settle's own files"
+			}
 			if text == "" {
 				text = "none"
 			}
@@ -40,6 +52,10 @@ func (p *Plan) DryRun(ctx context.Context, st settle.Store) error {
 			continue
 		case err != nil:
 			return errors.Join(fmt.Errorf("read the input: %w", err), out.Flush())
+		case own.is(item):
+			ours++
+			fmt.Fprintf(out, "skip    %s (settle's own file)\n", itemText(item))
+			continue
 		}
 		n := f.job(item)
 		state, err := p.stateOf(ctx, st, n.ID)

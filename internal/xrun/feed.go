@@ -120,6 +120,8 @@ func (f *feeder) gather(ctx context.Context, lines <-chan line) (batch []settle.
 			return nil, true, l.err
 		case l.err != nil:
 			return batch, true, fmt.Errorf("read the input: %w", l.err)
+		case f.s.own.is(l.item):
+			f.s.skipOwn(l.item)
 		default:
 			batch = append(batch, f.job(l.item))
 			size += len(l.item)

@@ -93,18 +93,20 @@ func TestWhatCannotBeRunIsAUsageErrorBeforeAnythingIsStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]Config{
-		"not found":            r.config("no-such-command", "{}"),
-		"cannot be executed":   r.config("./plain"),
-		"without a shell":      r.config("echo {} | wc -l"),
-		"sh -c":                r.config("echo a > b"),
-		"want a command":       r.config(),
-		"--jobs 0":             func() Config { c := r.config("true"); c.Jobs = 0; return c }(),
-		"--attempts 1001":      func() Config { c := r.config("true"); c.Attempts = 1001; return c }(),
-		"--timeout -1s":        func() Config { c := r.config("true"); c.Timeout = -time.Second; return c }(),
-		"in --ok and in --ter": func() Config { c := r.config("true"); c.OK, c.Terminal = []int{1}, []int{1}; return c }(),
-		"want 0 to 255":        func() Config { c := r.config("true"); c.OK = []int{256}; return c }(),
-		"control or invisible": func() Config { c := r.config("true"); c.Name = "a\x1bb"; return c }(),
-		"the limit is 200":     func() Config { c := r.config("true"); c.Name = strings.Repeat("x", 300); return c }(),
+		"not found":                  r.config("no-such-command", "{}"),
+		"cannot be executed":         r.config("./plain"),
+		"without a shell":            r.config("echo {} | wc -l"),
+		"sh -c":                      r.config("echo a > b"),
+		"want a command":             r.config(),
+		"--jobs 0":                   func() Config { c := r.config("true"); c.Jobs = 0; return c }(),
+		"--attempts 1001":            func() Config { c := r.config("true"); c.Attempts = 1001; return c }(),
+		"--timeout -1s":              func() Config { c := r.config("true"); c.Timeout = -time.Second; return c }(),
+		"in --ok and in --ter":       func() Config { c := r.config("true"); c.OK, c.Terminal = []int{1}, []int{1}; return c }(),
+		"--terminal 0: 0 is success": func() Config { c := r.config("true"); c.Terminal = []int{3, 0}; return c }(),
+		"want 1ms to 30d":            func() Config { c := r.config("true"); c.Timeout = 31 * 24 * time.Hour; return c }(),
+		"want 0 to 255":              func() Config { c := r.config("true"); c.OK = []int{256}; return c }(),
+		"control or invisible":       func() Config { c := r.config("true"); c.Name = "a\x1bb"; return c }(),
+		"the limit is 200":           func() Config { c := r.config("true"); c.Name = strings.Repeat("x", 300); return c }(),
 	} {
 		c.In = strings.NewReader("a\n")
 		_, err := Prepare(c)

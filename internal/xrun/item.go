@@ -22,6 +22,13 @@ func itemNumber(key string) int64 {
 	return n
 }
 
+// IsRun reports whether a queue is that of a run.
+func IsRun(queue string) bool { return strings.HasPrefix(queue, queuePrefix) }
+
+// ItemText writes an item, which is the input of a run's job, for people: safe,
+// quoted, on one line, and not too long.
+func ItemText(item []byte) string { return itemText(item) }
+
 // itemText writes an item for people: quoted, on one line, and not too long.
 func itemText(item []byte) string {
 	const most = 100

@@ -207,6 +207,10 @@ func (l *looper) look(ctx context.Context) {
 	due := time.Since(l.lastLook) >= lookEvery
 	if due {
 		l.lastLook = time.Now()
+		if err := s.own.replaced(); err != nil {
+			l.broken(err)
+			return
+		}
 		l.unstick(ctx)
 	}
 	if l.reading || c.Open > 0 && !due {

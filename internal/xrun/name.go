@@ -23,14 +23,25 @@ const queuePrefix = "run/"
 // queue is the run's own queue.
 func (p *Plan) queue() string { return queuePrefix + p.Name }
 
+// The name of a lock is the database's, lockMark, a sum of the run's name, and
+// lockEnd.
+const (
+	lockMark = "-run-"
+	lockEnd  = ".lock"
+)
+
 // lockPath is the file of the run's lock, beside the database.
 func (p *Plan) lockPath() string {
-	db := p.DB
-	if real, err := filepath.EvalSymlinks(db); err == nil {
-		db = real
-	}
 	sum := sha256.Sum256([]byte(p.Name))
-	return fmt.Sprintf("%s-run-%x.lock", db, sum[:6])
+	return fmt.Sprintf("%s%s%x%s", p.lockBase(), lockMark, sum[:6], lockEnd)
+}
+
+// lockBase is the path of the database, links resolved.
+func (p *Plan) lockBase() string {
+	if real, err := filepath.EvalSymlinks(p.DB); err == nil {
+		return real
+	}
+	return p.DB
 }
 
 // jobID is the id that an item always has: run, text, and which of the items

@@ -56,8 +56,9 @@ func (s *start) open(ctx context.Context) error {
 // openAnew forgets what the run has done.
 func (s *start) openAnew(ctx context.Context, rows map[settle.State]int64) (map[settle.State]int64, error) {
 	if n := live(rows); n > 0 {
-		return nil, usagef("--forget: run %s is not finished, %s still to run: finish it first (the same command without --forget), or choose another name with --name",
-			s.Name, are(n))
+		queue := child.Quote(s.queue()) + dbFlag(s.DB)
+		return nil, usagef("--forget: run %s is not finished, %s still to run: finish it first (the same command without --forget), call the rest off (settle cancel --queue %s --yes), or choose another name with --name",
+			s.Name, are(n), queue)
 	}
 	n, err := s.forget(ctx)
 	if err != nil {

@@ -9,36 +9,74 @@ import (
 	"syscall"
 )
 
-// spooled is what a command wrote, until it is passed on: in memory when it is
-// short, else in its file.
-type spooled struct {
-	short []byte
-	file  *os.File
-	size  int64
+// spool takes what a command writes: in memory while it is short, then in a
+// file. It is written by one goroutine.
+type spool struct {
+	make   func() (*os.File, error)
+	failed func() // called once, when it cannot be kept whole
+	short  []byte
+	file   *os.File
+	size   int64
+	err    error // it is not whole
 }
 
 // shortOutput is the longest output that waits in memory: most are shorter,
 // and files that are open are few.
 const shortOutput = 4 << 10
 
-// take takes what was written to a spool file, which is closed unless it is
-// still needed. What processes in the background write later is not seen.
-func take(f *os.File) (spooled, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return spooled{}, errors.Join(err, f.Close())
+// Write never fails: a command that is refused would die of it, and be blamed.
+func (s *spool) Write(b []byte) (int, error) {
+	if s.err == nil {
+		if s.err = s.write(b); s.err != nil {
+			s.failed()
+		}
 	}
-	s := spooled{file: f, size: info.Size()}
-	if s.size > shortOutput {
-		return s, nil
+	return len(b), nil
+}
+
+func (s *spool) write(b []byte) (err error) {
+	if s.file == nil {
+		if len(s.short)+len(b) <= shortOutput {
+			s.short = append(s.short, b...)
+			s.size = int64(len(s.short))
+			return nil
+		}
+		if s.file, err = s.make(); err != nil {
+			return err
+		}
+		b = append(s.short, b...)
+		s.short, s.size = nil, 0
 	}
-	s.short = make([]byte, s.size)
-	_, err = f.ReadAt(s.short, 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	s.file = nil
-	return s, errors.Join(err, f.Close())
+	n, err := s.file.Write(b)
+	s.size += int64(n)
+	return err
+}
+
+// take takes what was written.
+func (s *spool) take() spooled { return spooled{s.short, s.file, s.size} }
+
+// spoolError: output cannot be kept until it is passed on. It is this
+// machine's fault, and nothing that writes much can succeed.
+type spoolError struct{ err error }
+
+func (e *spoolError) Error() string {
+	return fmt.Sprintf("the output of items cannot be kept until it is passed on: %v; free some space there, or name another folder with TMPDIR", e.err)
+}
+
+func (e *spoolError) Unwrap() error { return e.err }
+
+// passing reports whether a fault of a spool goes away by itself: others that
+// run use up what is missing.
+func passing(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
+// spooled is what a command wrote, until it is passed on: in memory when it is
+// short, else in its file.
+type spooled struct {
+	short []byte
+	file  *os.File
+	size  int64
 }
 
 // tail returns at most the last n bytes.

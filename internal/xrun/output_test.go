@@ -3,8 +3,10 @@ package xrun
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,6 +103,25 @@ func TestEachItemsOutputIsWholeAndTagged(t *testing.T) {
 	if len(got) != 16*6 {
 		t.Errorf("%d lines, want %d", len(got), 16*6)
 	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestP6AnItemWhoseOutputCannotBeWrittenIsNotDone(t *testing.T) {
+	r := newRunner(t)
+	c := r.sh(`echo "out $1"`)
+	c.Ordered, c.Out = true, fullDisk{}
+	r.run(c, lines(3))
+	for _, j := range r.jobs() {
+		if j.State != settle.Pending || j.Charged() != 0 {
+			t.Errorf("item %s is %s after %d charged attempts, want pending and none", j.Input, j.State, j.Charged())
+		}
+	}
+	c.Out = io.Discard
+	r.run(c, lines(3)).want(t, 0, "out 1\nout 2\nout 3\n")
 }
 
 func TestLargeOutputsPassWhole(t *testing.T) {

@@ -101,3 +101,18 @@ func shortSpan(d time.Duration) string {
 		return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
 	}
 }
+
+// flagSpan writes a duration as flags read it: "30d", "1h30m", "400ms".
+func flagSpan(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d != 0 && d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	s := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if rest, ok := strings.CutSuffix(s, zero); ok {
+			s = rest + zero[:1]
+		}
+	}
+	return s
+}

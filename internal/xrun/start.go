@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/settle-go/settle"
 	"github.com/settle-go/settle/internal/child"
 	"github.com/settle-go/settle/internal/xrun/runlock"
@@ -34,6 +36,8 @@ type start struct {
 	con    *console
 	out    *output
 	order  *order // nil without -k
+	own    *own
+	down   outage
 	began  time.Time
 	note   runNote
 
@@ -68,10 +72,16 @@ func (p *Plan) Start(ctx context.Context, st settle.Store) (code int, err error)
 	defer func() { err = errors.Join(err, lock.Release(finished)) }()
 	s := p.newStart(st, lock)
 	defer s.cutBy(nil)
+	if s.own, err = p.ownFiles(true); err != nil {
+		return ExitFailed, err
+	}
 	if err := s.open(ctx); err != nil {
 		return ExitFailed, err
 	}
 	end, err := s.carryOut(ctx)
+	if err == nil {
+		err = s.own.replaced()
+	}
 	if err != nil {
 		return ExitFailed, err
 	}
@@ -102,7 +112,7 @@ func (s *start) carryOut(ctx context.Context) (ending, error) {
 		return ending{}, err
 	}
 	s.runner = runner
-	if f, err := child.Spool(); err != nil { // rather now than for every item
+	if f, err := s.spools(); err != nil { // rather now than for every item
 		return ending{}, errors.Join(err, runner.Close())
 	} else {
 		f.Close()
@@ -120,7 +130,7 @@ func (s *start) carryOut(ctx context.Context) (ending, error) {
 // memory when it is short, else in an open file each.
 const (
 	window      = 10_000
-	filesPerJob = 4   // open files of a command that runs
+	filesPerJob = 7   // open files of a command that runs: two pipes, two spools, the process
 	reserve     = 128 // open files that are needed otherwise
 )
 
@@ -155,8 +165,38 @@ func (s *start) settled(e worker.Settled) {
 
 func (s *start) lost(j settle.ClaimedJob) { s.gate.done(j.ID) }
 
-func (s *start) storeDown(op string, err error, next time.Duration) {
-	s.con.say("%s: %v; trying again in %s", op, err, shortSpan(next))
+func (s *start) storeDown(_ string, err error, next time.Duration) {
+	var refused *settle.RefusedError
+	if errors.As(err, &refused) { // it is the same when asked again
+		s.fail(err)
+		return
+	}
+	if more, say := s.down.say(time.Now()); say {
+		s.con.say("the store failed%s: %v; trying again in %s", more, err, shortSpan(next))
+	}
+}
+
+// outage lets one line in ten seconds pass.
+type outage struct {
+	mu   sync.Mutex
+	said time.Time
+	more int // that were not said since
+}
+
+const outageEvery = 10 * time.Second
+
+func (o *outage) say(now time.Time) (more string, say bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.said.IsZero() && now.Sub(o.said) < outageEvery {
+		o.more++
+		return "", false
+	}
+	if o.more > 0 {
+		more = fmt.Sprintf(" (and %s times before that)", humanize.Comma(int64(o.more)))
+	}
+	o.said, o.more = now, 0
+	return more, true
 }
 
 // wake makes the loop look.

@@ -2,6 +2,7 @@ package xrun
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,7 @@ type summary struct {
 	Before    int64                  `json:"succeeded_before"` // of them: before this start
 	Open      int64                  `json:"open"`             // not ended
 	Refused   int64                  `json:"refused"`          // too long to be stored
+	Skipped   int64                  `json:"skipped_own_files,omitempty"`
 	Left      map[settle.State]int64 `json:"left_from_earlier_input,omitempty"`
 	Earlier   int64                  `json:"bad_in_earlier_input,omitempty"` // neither in this input nor run now
 	Bad       []*badGroup            `json:"bad,omitempty"`
@@ -74,7 +76,7 @@ func (s *summary) String() string {
 	var b strings.Builder
 	took := shortSpan(time.Duration(s.Took * float64(time.Second)))
 	switch {
-	case s.Complete && s.Items+s.Refused+sum(s.Left) == 0:
+	case s.Complete && s.Items+s.Refused+s.Skipped+sum(s.Left) == 0:
 		fmt.Fprintf(&b, "settle: the input held no item\n")
 	case s.Complete && s.bad() == 0:
 		fmt.Fprintf(&b, "settle: done in %s: %s succeeded%s\n", took, items(s.Succeeded), s.before())
@@ -91,6 +93,9 @@ func (s *summary) String() string {
 	}
 	if s.Refused > 0 {
 		fmt.Fprintf(&b, "  %-22s %9s  too long to be stored, see above\n", "refused", humanize.Comma(s.Refused))
+	}
+	if s.Skipped > 0 {
+		fmt.Fprintf(&b, "  %-22s %9s  settle's own files, see above\n", "skipped", humanize.Comma(s.Skipped))
 	}
 	if text := endsText(s.Left); text != "" {
 		fmt.Fprintf(&b, "  not in this input, left from an earlier one, and counted apart: %s\n", text)
@@ -113,12 +118,22 @@ func (s *summary) before() string {
 }
 
 func (s *summary) hints(b *strings.Builder) {
-	if len(s.Bad)+len(s.LeftBad) > 0 {
-		fmt.Fprintf(b, "settle: see all: settle dead list --queue %s%s; try them again: the same command with --retry-dead\n", child.Quote(s.Queue), dbFlag(s.DB))
+	where := "--queue " + child.Quote(s.Queue) + dbFlag(s.DB)
+	if s.any(settle.Dead) {
+		fmt.Fprintf(b, "settle: see all: settle dead list %s; try them again: the same command with --retry-dead\n", where)
+	}
+	if s.any(settle.Cancelled) {
+		fmt.Fprintf(b, "settle: see what was cancelled: settle jobs %s --state cancelled; to run one after all: settle dead redrive ID%s, then the same command\n", where, dbFlag(s.DB))
 	}
 	if !s.Complete {
 		fmt.Fprintf(b, "settle: the same command continues: %s\n", s.Again)
 	}
+}
+
+// any reports whether the table names an item that ended so.
+func (s *summary) any(st settle.State) bool {
+	is := func(g *badGroup) bool { return g.State == st }
+	return slices.ContainsFunc(s.Bad, is) || slices.ContainsFunc(s.LeftBad, is)
 }
 
 func dbFlag(db string) string {

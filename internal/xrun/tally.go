@@ -17,6 +17,7 @@ type tally struct {
 	live    map[settle.ID]bool         // in the input, not ended
 	unfed   map[settle.ID]settle.State // ended in this start, not (yet) in the input
 	mine    map[settle.ID]bool         // in the input, dead or cancelled
+	own     map[string]bool            // items that are settle's own files
 
 	counts
 }
@@ -26,13 +27,14 @@ type counts struct {
 	Fed     int64                  // items in the input
 	New     int64                  // of them: not known before
 	Refused int64                  // items that are too long to be stored
+	Skipped int64                  // items that are settle's own files
 	Before  map[settle.State]int64 // in the input, had ended before this start
 	Now     map[settle.State]int64 // ended in this start
 	Open    int64                  // not ended, as far as is known here
 }
 
 func newTally(open int64, tracked bool) *tally {
-	t := &tally{tracked: tracked, live: map[settle.ID]bool{}, unfed: map[settle.ID]settle.State{}, mine: map[settle.ID]bool{}}
+	t := &tally{tracked: tracked, live: map[settle.ID]bool{}, unfed: map[settle.ID]settle.State{}, mine: map[settle.ID]bool{}, own: map[string]bool{}}
 	t.Open = open
 	t.Before, t.Now = map[settle.State]int64{}, map[settle.State]int64{}
 	return t
@@ -69,6 +71,30 @@ func (t *tally) refused() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.Refused++
+}
+
+// skip notes an item that is one of settle's own files, and reports whether it
+// is the first time.
+func (t *tally) skip(item string) (first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first = !t.own[item]
+	t.own[item] = true
+	if first {
+		t.Skipped++
+	}
+	return first
+}
+
+// dropped notes that an item that had been stored was taken out of the run.
+func (t *tally) dropped(id settle.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.Open--
+	if t.live[id] || !t.tracked { // it was counted when it was stored
+		t.Fed--
+	}
+	delete(t.live, id)
 }
 
 // ended notes that an item has ended in this start.

@@ -23,7 +23,10 @@ const (
 	graceCut     = 800 * time.Millisecond
 )
 
-var errTimeout = errors.New("timed out")
+var (
+	errTimeout = errors.New("timed out")
+	errSpool   = errors.New("its output cannot be kept")
+)
 
 // handBack gives an item back uncharged, to be run by the next start.
 func handBack() error { return worker.Report(settle.Deferred{Reason: settle.AttemptShutdown}) }
@@ -38,6 +41,9 @@ func (s *start) work(ctx context.Context, j *worker.Job[[]byte]) ([]byte, error)
 	defer s.gate.done(j.ID)
 	if s.order != nil && s.order.crowded(j.ID) {
 		return nil, worker.Report(settle.Deferred{Reason: settle.AttemptSnoozed, After: time.Second, Error: "it is too far from its turn (-k)"})
+	}
+	if s.own.is(j.Input) { // stored by an earlier start, or it has just become one
+		return nil, s.dropOwn(ctx, &j.ClaimedJob)
 	}
 	slot, ok := s.slot(ctx)
 	if !ok {
@@ -106,33 +112,28 @@ func (s *start) attempt(ctx context.Context, slot int, j *settle.ClaimedJob) (*a
 
 // run runs the command in the bounds of this start: timeout and stop.
 func (s *start) run(ctx context.Context, a *attempt, spec child.Spec) error {
-	out, err := child.Spool()
-	if err != nil {
-		return notNow(err)
-	}
-	errs, err := child.Spool()
-	if err != nil {
-		out.Close()
-		return notNow(err)
-	}
-	spec.Stdout, spec.Stderr, spec.Grace = out, errs, grace
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	out := &spool{make: s.spools, failed: func() { stop(errSpool) }}
+	errs := &spool{make: s.spools, failed: func() { stop(errSpool) }}
+	spec.Stdout, spec.Stderr, spec.Grace, spec.KillRest = out, errs, grace, true
 	timer := time.AfterFunc(s.Timeout, func() { stop(errTimeout) })
 	defer timer.Stop()
 	defer context.AfterFunc(s.cut, func() { stop(context.Cause(s.cut)) })()
 	res, err := s.runner.Run(ctx, spec)
 	a.res, a.cause = res, context.Cause(ctx)
-	var errOut, errErr error
-	a.out, errOut = take(out)
-	a.err, errErr = take(errs)
-	switch {
+	a.out, a.err = out.take(), errs.take()
+	switch broken := errors.Join(out.err, errs.err); {
 	case err != nil:
 		return startFault(a, err)
-	case errOut != nil || errErr != nil:
+	case broken != nil:
 		a.out.close()
 		a.err.close()
-		return notNow(errors.Join(errOut, errErr))
+		if passing(broken) {
+			return notNow(broken)
+		}
+		s.fail(&spoolError{broken})
+		return handBack()
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (a *attempt) judge(s *start) (err error) {
 		return handBack() // or nobody asks any more, because the lease is lost
 	case a.res.Cut:
 		outcome.Reason = settle.AttemptTimedOut
-		outcome.Error = a.text(fmt.Sprintf("timed out after %s", s.Timeout))
+		outcome.Error = a.text("timed out after " + flagSpan(s.Timeout))
 	default:
 		outcome.Verdict = verdict.Exit(a.res.Code, s.OK, s.Terminal)
 		outcome.Error = a.text(a.res.String())

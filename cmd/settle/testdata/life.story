@@ -2,10 +2,10 @@
 
 # Reads create no database.
 $ settle jobs
-err: settle: settle.db: there is no database here; name another with --db or SETTLE_DB; to recover: settle enqueue KIND JSON --db settle.db (creates it)
+err: settle: settle.db: there is no database here; to recover: name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one
 exit: 1
 $ settle status
-err: settle: settle.db: there is no database here; name another with --db or SETTLE_DB; to recover: settle enqueue KIND JSON --db settle.db (creates it)
+err: settle: settle.db: there is no database here; to recover: name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one
 exit: 1
 $ settle work --exec x=
 err: settle: --exec x: the command is empty
@@ -117,7 +117,7 @@ input  2 bytes (settle job 00000000-0000-8000-8000-000000000003 --input)
 ATTEMPT  AT  REASON  ERROR
 1  TIME  error  exit code 66: no such disk
 $ settle dead show 00000000-0000-8000-8000-000000000001
-err: settle: job 00000000-0000-8000-8000-000000000001 is not dead but succeeded
+err: settle: job 00000000-0000-8000-8000-000000000001 has succeeded, it is not dead
 exit: 1
 $ settle status
 settle.db at TIME
@@ -187,7 +187,7 @@ ATTEMPT  AT  REASON  ERROR
 $ settle cancel 00000000-0000-8000-8000-000000000003 --why 'not needed any more'
 00000000-0000-8000-8000-000000000003 cancelled
 $ settle cancel 00000000-0000-8000-8000-000000000003
-err: settle: job 00000000-0000-8000-8000-000000000003 is cancelled: the job has ended
+err: settle: job 00000000-0000-8000-8000-000000000003 has been cancelled
 exit: 1
 $ settle why 00000000-0000-8000-8000-000000000003
 It is cancelled since TIME (SPAN ago) because somebody called it off: cancelled: not needed any more. The last real error was attempt 1: error: exit code 66: no such disk. It had 1 attempt: 1 charged, 11 allowed, 0 lost their worker. To give it a new chance: settle dead redrive 00000000-0000-8000-8000-000000000003
@@ -201,14 +201,14 @@ $ settle dead redrive 00000000-0000-8000-8000-000000000003
 $ settle work --drain --quiet --queue other --exec 'blob=sh -c "exit 65"'
 err: time=TIME level=WARN msg="job died" job=00000000-0000-8000-8000-000000000003 kind=blob queue=other tenant="" attempt=3 by=holder end=terminal reason=error error="exit code 65" took=SPAN
 $ settle cancel 00000000-0000-8000-8000-000000000003
-err: settle: job 00000000-0000-8000-8000-000000000003 is dead: the job has ended
+err: settle: job 00000000-0000-8000-8000-000000000003 is dead
 exit: 1
 $ settle dead drop --all
 err: settle: this would drop 1 job; add --yes if that is meant
 err: try: settle dead drop --help
 exit: 2
 $ settle dead drop 00000000-0000-8000-8000-000000000001
-err: settle: job 00000000-0000-8000-8000-000000000001 is not dead but succeeded
+err: settle: job 00000000-0000-8000-8000-000000000001 has succeeded, it is not dead
 exit: 1
 $ settle dead drop 00000000-0000-8000-8000-000000000009
 err: settle: settle.db has no job 00000000-0000-8000-8000-000000000009: it was never accepted here, or it was removed after its end

@@ -5,7 +5,7 @@ err: settle: --lines makes many jobs: --id and --key would make them one
 err: try: settle enqueue --help
 exit: 2
 $ settle jobs
-err: settle: settle.db: there is no database here; name another with --db or SETTLE_DB; to recover: settle enqueue KIND JSON --db settle.db (creates it)
+err: settle: settle.db: there is no database here; to recover: name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one
 exit: 1
 $ settle enqueue a --lines --key k <<< "1\n"
 err: settle: --lines makes many jobs: --id and --key would make them one

@@ -63,7 +63,7 @@ err: settle: --for -SPAN: want more than 0, at most SPAN
 err: try: settle pause --help
 exit: 2
 $ settle pause default --for soon
-err: settle: invalid argument "soon" for "--for" flag: want a duration such as SPAN, SPAN, SPAN or SPAN
+err: settle: --for "soon": want a duration such as SPAN, SPAN, SPAN or SPAN
 err: try: settle pause --help
 exit: 2
 $ settle pause defualt
@@ -108,7 +108,7 @@ err: settle: cancel: 1 job
 $ settle cancel --tenant acme --yes
 err: settle: cancel: 0 jobs
 $ settle cancel 00000000-0000-8000-8000-000000000002
-err: settle: job 00000000-0000-8000-8000-000000000002 is succeeded: the job has ended
+err: settle: job 00000000-0000-8000-8000-000000000002 has succeeded
 exit: 1
 $ settle cancel 00000000-0000-8000-8000-000000000009
 err: settle: settle.db has no job 00000000-0000-8000-8000-000000000009: it was never accepted here, or it was removed after its end

@@ -1,7 +1,7 @@
 # What is wrong with a command line is said, and the exit code is 2.
 
 $ settle frob
-err: settle: unknown command "frob" for "settle"; did you mean job?
+err: settle: unknown command "frob" for "settle"; there are: age, audit, cancel, completion, dead, enqueue, hold, job, jobs, migrate, pause, release, repair, resume, run, status, version, why, work
 err: try: settle --help
 exit: 2
 $ settle jbos
@@ -9,7 +9,7 @@ err: settle: unknown command "jbos" for "settle"; did you mean job, jobs?
 err: try: settle --help
 exit: 2
 $ settle dead frob
-err: settle: unknown command "frob" for "settle dead"; did you mean drop?
+err: settle: unknown command "frob" for "settle dead"; there are: ack, drop, export, list, redrive, show
 err: try: settle dead --help
 exit: 2
 $ settle dead lst
@@ -109,7 +109,7 @@ err: settle: due: is more than 10 years ahead, or no year from 1 to 9999; check 
 err: try: settle enqueue --help
 exit: 2
 $ settle enqueue a --delay 99999999999d
-err: settle: invalid argument "99999999999d" for "--delay" flag: is beyond what a duration can hold
+err: settle: --delay "99999999999d": is beyond what a duration can hold
 err: try: settle enqueue --help
 exit: 2
 $ settle enqueue a --head 2h
@@ -137,7 +137,7 @@ err: settle: policy: Attempts is -1: want 1 to 1000000, or 0 for the default
 err: try: settle enqueue --help
 exit: 2
 $ settle enqueue a --attempts 99999999999999999999
-err: settle: invalid argument "99999999999999999999" for "--attempts" flag: strconv.ParseInt: parsing "99999999999999999999": value out of range
+err: settle: --attempts "99999999999999999999": is beyond what a number can hold
 err: try: settle enqueue --help
 exit: 2
 $ settle enqueue a --timeout -1s
@@ -262,11 +262,11 @@ exit: 1
 
 # Nothing of the above has made a database.
 $ settle jobs
-err: settle: settle.db: there is no database here; name another with --db or SETTLE_DB; to recover: settle enqueue KIND JSON --db settle.db (creates it)
+err: settle: settle.db: there is no database here; to recover: name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one
 exit: 1
 $ settle migrate
-err: settle: settle.db: there is no database here; name another with --db or SETTLE_DB; to recover: settle enqueue KIND JSON --db settle.db (creates it)
+err: settle: settle.db: there is no database here; to recover: name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one
 exit: 1
 $ settle repair
-err: settle: settle.db: there is no database here; name another with --db or SETTLE_DB; to recover: settle enqueue KIND JSON --db settle.db (creates it)
+err: settle: settle.db: there is no database here; to recover: name the right file with --db or SETTLE_DB; settle enqueue and settle run make a new one
 exit: 1

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/settle-go/settle"
+)
+
+// deed is one transition with the event that it was decided for.
+type deed struct {
+	ev   settle.Event
+	t    settle.Transition
+	left time.Duration // to the deadline, when it was decided
+	at   int64         // when, by the store's clock
+	// forged transitions are no work of Decide: the store must refuse them.
+	forged bool
+}
+
+// apply predicts the answers to one transition and, if it moves the row,
+// carries it out.
+func (m *model) apply(d deed) (answers []settle.Applied, moved *job) {
+	t := &d.t
+	if t.Refusal != "" {
+		return []settle.Applied{settle.Stale}, nil
+	}
+	j := m.find(t.Job, t.Fence.Handle)
+	if j == nil {
+		return []settle.Applied{settle.Stale}, nil
+	}
+	if !m.fits(j, t) {
+		return m.again(j, t), nil
+	}
+	switch {
+	case d.forged:
+		return []settle.Applied{settle.Rejected}, nil
+	case t.Fence.State.Ended() && j.key != "" && m.keyed(j.queue, j.kind, j.tenant, j.key) != nil:
+		return []settle.Applied{settle.Superseded}, nil
+	case t.Fence.State.Ended():
+		m.revive(j, t)
+	case t.To.Ended():
+		m.end(j, t)
+	default:
+		m.move(j, t)
+	}
+	m.follow(j, t)
+	j.last = arrowOf(t)
+	j.arrows[j.last] = true
+	return []settle.Applied{settle.Done}, j
+}
+
+// fits says whether the row still is what the decision was made on.
+func (m *model) fits(j *job, t *settle.Transition) bool {
+	redrives := t.Redrives
+	if t.Fence.State.Ended() {
+		redrives-- // a redrive counts itself
+	}
+	return j.state == t.Fence.State && j.Attempt == t.Fence.Attempt && j.Redrives == redrives &&
+		(t.Fence.State.Ended() || t.Fence.Seen == 0 || j.alarm == t.Fence.Seen)
+}
+
+func arrowOf(t *settle.Transition) arrow {
+	a := arrow{to: t.To, end: t.End, attempt: t.Attempt, excused: t.Excused, deferred: t.Deferred, crashed: t.Crashed, redrives: t.Redrives}
+	if t.To.Ended() { // an end is told by its reason
+		a.excused, a.deferred, a.crashed = 0, 0, 0
+	}
+	if t.Wait != nil {
+		a.ticket = t.Wait.Ticket
+	}
+	return a
+}
+
+// again is the answer to a transition that moves nothing: "already" if this
+// arrow was taken. Where the job has moved on and nothing was recorded, or only
+// the record is the same, the store may say either.
+func (m *model) again(j *job, t *settle.Transition) []settle.Applied {
+	a := arrowOf(t)
+	recorded := t.Record != nil && slices.ContainsFunc(j.attempts, func(b settle.Attempt) bool {
+		return b.N == t.Attempt && b.Reason == t.Record.Reason && b.Error == t.Record.Error
+	}) || t.Step != nil && slices.ContainsFunc(j.steps, func(s step) bool {
+		return s.Step == t.Step.Step && s.Ticket == t.Step.Ticket
+	})
+	switch taken := j.arrows[a]; {
+	case taken && (recorded || a == j.last && j.state == t.To):
+		return []settle.Applied{settle.Already}
+	case taken || recorded:
+		return []settle.Applied{settle.Already, settle.Stale}
+	}
+	return []settle.Applied{settle.Stale}
+}
+
+func (m *model) end(j *job, t *settle.Transition) {
+	j.state, j.reason, j.note, j.output, j.ended = t.To, t.End, t.Note, string(t.Output), m.now
+	j.Attempt, j.Excused, j.Deferred, j.Crashed = t.Attempt, t.Excused, t.Deferred, t.Crashed
+	j.acked = false
+}
+
+func (m *model) move(j *job, t *settle.Transition) {
+	j.state, j.worker, j.suspect = t.To, 0, t.Suspect
+	j.Excused, j.Deferred, j.Crashed = t.Excused, t.Deferred, t.Crashed
+	at := m.now + micros(t.After)
+	if t.To == settle.Pending {
+		j.due, j.ord, j.alarm = at, at, j.deadline
+		return
+	}
+	j.alarm = min(at, j.deadline)
+	j.wait = *t.Wait
+	if t.Fence.State != settle.Awaiting || knownCeilingDrifts {
+		j.until = m.now + micros(t.WaitLeft)
+	}
+	if !knownCeilingDrifts {
+		j.alarm = min(j.alarm, j.until)
+	}
+}
+
+func (m *model) revive(j *job, t *settle.Transition) {
+	j.state, j.Counters, j.worker, j.suspect = settle.Pending, t.Counters, 0, false
+	j.due = m.now + micros(t.After)
+	j.ord, j.since = j.due, j.due
+	j.deadline = j.due + micros(t.Deadline)
+	j.alarm = j.deadline
+	j.reason, j.note, j.output, j.ended, j.acked = "", "", "", 0, false
+}
+
+// follow is what goes with a transition.
+func (m *model) follow(j *job, t *settle.Transition) {
+	if r := t.Record; r != nil {
+		j.record(settle.Attempt{N: t.Attempt, Reason: r.Reason, Error: r.Error, Step: r.Step, Ticket: r.Ticket, Node: r.Node,
+			Worker: t.Fence.Worker, At: instant(m.now), Retryable: r.Retryable})
+	}
+	if r := t.Step; r != nil {
+		j.steps = slices.DeleteFunc(j.steps, func(s step) bool { return s.Step == r.Step })
+		j.steps = append(j.steps, step{*r, m.now})
+	}
+	if t.OnEnd != nil {
+		if hook, pol, err := t.OnEnd.Prepare(instant(m.now)); err == nil {
+			m.insertOne(&hook, pol)
+		}
+	}
+}

@@ -22,6 +22,22 @@ func fileURI(abs string) string {
 
 // checkPath refuses what must not be opened, before SQLite touches it.
 func checkPath(shown, abs string, mustExist bool) error {
+	if err := checkFile(shown, abs, mustExist); err != nil {
+		return err
+	}
+	real := followed(abs)
+	err := emptied(real)
+	switch {
+	case err == nil:
+		return nil
+	case whoseFile(real) == settles:
+		return refusal(shown, "cannot be opened without loss", "settle repair --db "+word(shown), err)
+	}
+	return refusal(shown, "cannot be opened: a log of another program lies beside it", "choose another file with --db", err)
+}
+
+// checkFile refuses what is not a file on a local disk.
+func checkFile(shown, abs string, mustExist bool) error {
 	if shown == "" || strings.Contains(shown, ":memory:") || strings.ContainsRune(shown, 0) {
 		return &settle.InvalidError{Field: "database", Problem: fmt.Sprintf("%q is not the path of a file: a durable store needs one", shown)}
 	}
@@ -79,7 +95,7 @@ func refuse(shown string, err error) error {
 	}
 	switch primary(err) {
 	case zs.ResultCorrupt, zs.ResultNotADB:
-		return refusal(shown, "is damaged, or is not a SQLite database", "settle repair --db "+word(shown), err)
+		return refuseDamaged(shown, err)
 	case zs.ResultReadOnly, zs.ResultCantOpen, zs.ResultPerm, zs.ResultAuth:
 		return refusal(shown, "cannot be written by this user", "chmod u+w the file and its folder (SQLite writes files beside it), or choose another with --db", err)
 	case zs.ResultFull, zs.ResultIOErr:
@@ -88,6 +104,23 @@ func refuse(shown string, err error) error {
 		return refusal(shown, "is locked by another process", "wait for it or end it, then start again", err)
 	}
 	return fmt.Errorf("open %s: %w", shown, err)
+}
+
+// refuseDamaged advises a repair only of a file that is ours, or was: repair
+// moves files aside.
+func refuseDamaged(shown string, err error) error {
+	abs, absErr := filepath.Abs(shown)
+	if absErr != nil {
+		return errors.Join(err, absErr)
+	}
+	switch whoseFile(followed(abs)) {
+	case settles:
+		return refusal(shown, "is damaged", "settle repair --db "+word(shown), err)
+	case anothers:
+		return refusal(shown, "is a database of another program, and damaged", "choose another file with --db", err)
+	default:
+		return refusal(shown, "is not a settle database", "choose another file with --db", err)
+	}
 }
 
 // translate gives errors of the driver, at the store's edge, the words of the

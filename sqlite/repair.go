@@ -24,23 +24,48 @@ type Report struct {
 	Problems []string
 	// Tables counts the rows that were saved.
 	Tables []Saved
+	// Lost jobs had a number, are not saved and were not removed before. The
+	// books of the new file count them as written off.
+	Lost int64
+	// EndUnknown: the last job number could not be read. Nothing is known of
+	// jobs stored after number Highest, and Lost is the least that it can be.
+	EndUnknown bool
+	Highest    int64
+	// RemovedUnknown: how many jobs were removed before could not be read in
+	// full, so some of those may be counted as Lost.
+	RemovedUnknown bool
+	// Stale jobs were found in pages that may be old: they may have been removed
+	// before. Lost is then the least that it can be.
+	Stale int
 	// Stateless jobs had a payload and no readable state any more: they are
 	// dead now, so that a person can redrive or drop them.
 	Stateless int
-	// Bodiless jobs had a state and no readable payload: they are lost.
+	// Bodiless rows are states of which the payload could not be read: what is
+	// left of jobs that are Lost.
 	Bodiless int
 	// Queues lost their names and got new ones; Policies are jobs whose policy
 	// was lost and is now the default.
 	Queues, Policies int
+	// Undone is what else did not succeed: tables or indexes of a program in
+	// the file that could not be made again, the owner of the file.
+	Undone []string
 }
 
 // Saved counts the rows of one table.
 type Saved struct {
 	Table string
 	Kept  int
-	// Lost rows could be seen and not be saved; what stood in the unreadable
-	// Pages cannot be counted.
-	Lost, Pages int
+	// Damaged rows could be seen and not be saved, or stood there twice; what
+	// stood in the unreadable Pages cannot be counted.
+	Damaged, Pages int
+}
+
+// RepairOpts are what a person can insist on.
+type RepairOpts struct {
+	// Force repairs a file even if nothing in it shows that it was a database
+	// of settle's: it is moved aside, and an empty database takes its place.
+	// Default: such a file is refused and not touched.
+	Force bool
 }
 
 // Repair checks a database file that nobody has open. A sound one is left
@@ -49,18 +74,22 @@ type Saved struct {
 // kept, unchanged, as Report.Moved. Jobs whose state was lost become dead ones.
 //
 // It is safe to end it at any time and to start it again. Errors: a
-// [settle.RefusedError] if the file is in use, is missing or may not be written.
-func Repair(ctx context.Context, path string) (r Report, err error) {
+// [settle.RefusedError] if the file is in use, is missing, may not be written or
+// is not settle's. At most one RepairOpts.
+func Repair(ctx context.Context, path string, opts ...RepairOpts) (r Report, err error) {
 	r.Path = path
+	if len(opts) > 1 {
+		return r, errors.New("repair: want at most one RepairOpts")
+	}
 	abs, err := filepath.Abs(path)
 	if err == nil {
-		err = checkPath(path, abs, true)
+		err = checkFile(path, abs, true)
 	}
 	if err != nil {
 		return r, err
 	}
 	abs = followed(abs)
-	in, err := inspect(ctx, path, abs)
+	in, err := inspect(ctx, path, abs, len(opts) == 1 && opts[0].Force)
 	if err != nil {
 		return r, err
 	}
@@ -78,6 +107,11 @@ func Repair(ctx context.Context, path string) (r Report, err error) {
 	if err := rebuild(ctx, im, fresh, &r); err != nil {
 		return r, errors.Join(fmt.Errorf("repair %s: %w", path, err), removeAll(fresh))
 	}
+	if info, err := os.Stat(abs); err == nil {
+		if err := likeOld(fresh, info); err != nil {
+			r.Undone = append(r.Undone, err.Error())
+		}
+	}
 	if r.Moved, err = swap(abs, fresh, time.Now().UTC()); err != nil {
 		return r, fmt.Errorf("repair %s: %w", path, err)
 	}
@@ -87,6 +121,9 @@ func Repair(ctx context.Context, path string) (r Report, err error) {
 // rebuild writes what is readable of the image to a new database.
 func rebuild(ctx context.Context, im *image, fresh string, r *Report) (err error) {
 	if err := removeAll(fresh); err != nil { // of a repair that was ended
+		return err
+	}
+	if err := private(fresh); err != nil {
 		return err
 	}
 	st, err := Open(fresh, Config{Synchronous: Normal, KeepFree: -1})
@@ -108,6 +145,16 @@ func rebuild(ctx context.Context, im *image, fresh string, r *Report) (err error
 	return st.w.c.query("pragma wal_checkpoint(truncate)", func(row) error { return nil })
 }
 
+// private makes an empty file that nobody else reads, until it gets the rights
+// of the old one.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 var suffixes = []string{"", "-wal", "-shm", "-journal"}
 
 func removeAll(path string) error {
@@ -123,9 +170,6 @@ func removeAll(path string) error {
 // their new names before they lose the old ones, so that an end half way
 // leaves them together.
 func swap(path, fresh string, now time.Time) (moved string, err error) {
-	if info, err := os.Stat(path); err == nil {
-		likeOld(fresh, info)
-	}
 	moved = freeName(path + ".damaged-" + now.Format("20060102T150405Z"))
 	for _, s := range []string{"-journal", "-shm", "-wal", ""} { // the log first: without links this moves it
 		if err := aside(path+s, moved+s); err != nil {

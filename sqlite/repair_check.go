@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	zs "zombiezen.com/go/sqlite"
 )
@@ -22,16 +23,18 @@ type inspection struct {
 
 // inspect takes the file for itself and looks for damage. What is wrong with
 // indexes alone is put right.
-func inspect(ctx context.Context, shown, path string) (*inspection, error) {
+func inspect(ctx context.Context, shown, path string, force bool) (*inspection, error) {
 	in := &inspection{path: path}
-	damaged := emptied(path)
-	if err := in.probe(shown, damaged != nil); err != nil {
+	if err := in.probe(shown); err != nil {
 		return nil, err
 	}
-	if damaged != nil {
-		in.faults = []string{damaged.Error()}
+	if err := in.first(ctx, shown, force); err != nil {
+		return nil, errors.Join(err, in.close())
+	}
+	if len(in.faults) > 0 {
 		return in, nil
 	}
+	in.release()
 	c, err := zs.OpenConn(fileURI(path), zs.OpenReadWrite, zs.OpenURI)
 	if err == nil {
 		in.c = c
@@ -64,18 +67,60 @@ func saysDamaged(err error) bool {
 	return false
 }
 
+var errInUse = errors.New("locked")
+
 func inUse(shown string, err error) error {
-	return refusal(shown, "is in use by a process that runs, maybe this one", "end it, then settle repair --db "+word(shown), err)
+	return refusal(shown, "is in use by a process that runs, maybe this one", "end it, then settle repair --db "+word(shown), fmt.Errorf("%w: %w", errInUse, err))
+}
+
+// first looks at the file without SQLite: whether it is ours, and for damage
+// that SQLite takes for none, and throws away.
+func (in *inspection) first(ctx context.Context, shown string, force bool) error {
+	im, err := openImage(in.path)
+	if err != nil {
+		return refuse(shown, err)
+	}
+	in.images = append(in.images, im)
+	lost := emptied(in.path)
+	if empty, err := im.db.Stat(); err != nil || empty.Size() == 0 && lost == nil {
+		return err // a new database
+	}
+	if !force {
+		said, err := im.whose(ctx, wholeFile)
+		if err != nil || said != settles {
+			return errors.Join(err, notOurs(shown, said))
+		}
+	}
+	if len(im.behind) > 0 {
+		lost = errors.New("the write-ahead log is damaged, and commits follow that cannot be read")
+	}
+	if lost != nil {
+		in.faults = []string{lost.Error()}
+	}
+	return nil
+}
+
+func notOurs(shown string, said whose) error {
+	why := "is not a settle database"
+	switch said {
+	case settles:
+		return nil
+	case anothers:
+		why = "is a database of another program"
+	}
+	return refusal(shown, why+": nothing in it or in its log is settle's",
+		"choose another file with --db (or, if this was one, settle repair --force --db "+word(shown)+" moves it aside and begins an empty one)", nil)
 }
 
 // emptied: SQLite throws the log of an empty file away, and with it what may be
-// all that is left.
+// all that is left. The log is asked for first: a new file is never empty once
+// it has one.
 func emptied(path string) error {
-	db, err := os.Stat(path)
-	if err != nil || db.Size() > 0 {
+	log, err := os.Stat(path + "-wal")
+	if err != nil || log.Size() == 0 {
 		return nil
 	}
-	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+	if db, err := os.Stat(path); err == nil && db.Size() == 0 {
 		return errors.New("the file is empty, but its write-ahead log is not")
 	}
 	return nil
@@ -130,8 +175,10 @@ const maxFaults = 100
 // faults is what SQLite finds, and then whether our tables fit together.
 func faults(d direct) (found []string, err error) {
 	err = d.query(fmt.Sprintf("pragma integrity_check(%d)", maxFaults), func(r row) error {
-		if s := r.text(0); s != "ok" {
-			found = append(found, s)
+		for s := range strings.Lines(r.text(0)) { // one row can name many
+			if s = strings.TrimSpace(s); s != "" && s != "ok" && !strings.HasPrefix(s, "***") && len(found) < maxFaults {
+				found = append(found, s)
+			}
 		}
 		return nil
 	})

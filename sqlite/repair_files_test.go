@@ -51,9 +51,10 @@ func TestRepairLeavesSoundFilesAlone(t *testing.T) {
 		_, err = newDirect(c).exec(`create table theirs (a)`)
 		must(t, err)
 		must(t, c.Close())
-		r, err := Repair(t.Context(), path)
-		must(t, err)
-		check(t, r.Sound, "it is sound")
+		before := slurp(t, path)[""]
+		_, err = Repair(t.Context(), path)
+		notOurOwn(t, err, "is a database of another program")
+		check(t, bytes.Equal(slurp(t, path)[""], before), "it is not touched")
 	})
 }
 
@@ -89,6 +90,14 @@ func TestRepairRefuses(t *testing.T) {
 	check(t, len(left) == 0, "and nothing is left lying about: %v", left)
 }
 
+// notOurOwn: the refusal names another file, and what insists.
+func notOurOwn(t testing.TB, err error, why string) {
+	t.Helper()
+	var r *settle.RefusedError
+	check(t, errors.As(err, &r) && strings.Contains(r.Why, why) && strings.Contains(r.Recover, "--db") && strings.Contains(r.Recover, "--force"),
+		"it is refused because it %s, and what insists is named: %v", why, err)
+}
+
 func TestRepairOfAnythingElse(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -102,9 +111,14 @@ func TestRepairOfAnythingElse(t *testing.T) {
 			path := newPath(t)
 			must(t, os.WriteFile(path, b, 0o600))
 			_, err := Open(path)
-			check(t, err != nil && strings.Contains(err.Error(), "settle repair"), "opening it names the command, got %v", err)
-			r, err := Repair(t.Context(), path)
+			check(t, err != nil && !strings.Contains(err.Error(), "repair") && strings.Contains(err.Error(), "--db"), "opening it names another file and no repair, got %v", err)
+			_, err = Repair(t.Context(), path)
+			notOurOwn(t, err, "settle")
+			here, err := filepath.Glob(path + "*")
+			check(t, err == nil && len(here) == 1 && bytes.Equal(slurp(t, path)[""], b), "nothing is touched: %v %v", here, err)
+			r, err := Repair(t.Context(), path, RepairOpts{Force: true})
 			must(t, err)
+			check(t, !r.Whole() && strings.Contains(r.String(), "an unknown number of jobs is lost"), "nothing is known of what was lost: %s", r)
 			kept, err := os.ReadFile(r.Moved)
 			must(t, err)
 			check(t, bytes.Equal(kept, b), "its bytes are preserved aside")
@@ -120,7 +134,7 @@ func TestRepairNeverOverwritesWhatLiesAside(t *testing.T) {
 	names := map[string]bool{}
 	for range 3 { // within one second
 		must(t, os.WriteFile(path, []byte("rubbish"), 0o600))
-		r, err := Repair(t.Context(), path)
+		r, err := Repair(t.Context(), path, RepairOpts{Force: true})
 		must(t, err)
 		names[r.Moved] = true
 	}

@@ -2,7 +2,10 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 )
 
@@ -17,8 +20,8 @@ const (
 )
 
 // probe finds out, without SQLite, whether anybody has a lock on the file, this
-// process included. With hold it keeps all of SQLite's locks itself.
-func (in *inspection) probe(shown string, hold bool) error {
+// process included, and takes all of SQLite's locks itself.
+func (in *inspection) probe(shown string) error {
 	f, err := os.OpenFile(in.path, os.O_RDWR, 0)
 	if err != nil {
 		return refusal(shown, "cannot be written by this user", "run settle repair as the owner of the file", err)
@@ -26,26 +29,58 @@ func (in *inspection) probe(shown string, hold bool) error {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: lockStart, Len: lockLen}
 	err = syscall.FcntlFlock(f.Fd(), ofdSetLk, &lock)
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
-		// f stays open for good: if it is this process that has the database
-		// open, closing f would drop its locks.
-		leaked = append(leaked, f)
+		leaked.keep(f)
 		return inUse(shown, err)
 	}
 	in.raw = f // without locks where the file system has none
-	if !hold {
-		lock.Type = syscall.F_UNLCK
-		_ = syscall.FcntlFlock(f.Fd(), ofdSetLk, &lock)
-	}
 	return nil
 }
 
-var leaked []*os.File
+// release gives SQLite's locks up, to SQLite.
+func (in *inspection) release() {
+	lock := syscall.Flock_t{Type: syscall.F_UNLCK, Start: lockStart, Len: lockLen}
+	_ = syscall.FcntlFlock(in.raw.Fd(), ofdSetLk, &lock)
+}
 
-// likeOld gives the new file the owner and rights of the old one, as far as
-// this user may.
-func likeOld(path string, old os.FileInfo) {
-	_ = os.Chmod(path, old.Mode().Perm())
-	if st, ok := old.Sys().(*syscall.Stat_t); ok {
-		_ = os.Chown(path, int(st.Uid), int(st.Gid))
+// known tells whether the file was in use when it was looked at before.
+func (in *inspection) known() bool { return leaked.has(in.path) }
+
+// leaked are files that stay open for good: if it is this process that has the
+// database open, closing one of them would drop its locks.
+var leaked leaks
+
+type leaks struct {
+	mu    sync.Mutex
+	files []*os.File
+}
+
+func (l *leaks) keep(f *os.File) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.files = append(l.files, f)
+}
+
+// has tells whether the file is one of them: once is enough.
+func (l *leaks) has(path string) bool {
+	info, err := os.Stat(path)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return err == nil && slices.ContainsFunc(l.files, func(f *os.File) bool {
+		was, err := f.Stat()
+		return err == nil && os.SameFile(was, info)
+	})
+}
+
+// likeOld gives the new file the owner and rights of the old one. The owner
+// first: that can take rights away.
+func likeOld(path string, old os.FileInfo) error {
+	was, ok := old.Sys().(*syscall.Stat_t)
+	if !ok {
+		return os.Chmod(path, old.Mode().Perm())
 	}
+	if err := os.Chown(path, int(was.Uid), int(was.Gid)); err != nil {
+		return errors.Join(fmt.Errorf("the new file could not get the owner of the old one: chown %d:%d it (%w)", was.Uid, was.Gid, err),
+			os.Chmod(path, old.Mode().Perm()))
+	}
+	return os.Chmod(path, old.Mode().Perm())
 }

@@ -69,7 +69,7 @@ func (s *salvage) mendBody(r named, orphan bool) (verdict, error) {
 	n := settle.New{Kind: r.text("kind")}
 	n.Tenant, n.Key = r.text("tenant"), r.text("key")
 	_, _, err := n.Prepare(fromMicro(s.now))
-	if id := r.blob("id"); err != nil || len(id) != 16 || r.int("n") < 1 || r.int("queue") < 1 || r.int("queue") > maxQueue {
+	if id := r.blob("id"); err != nil || len(id) != 16 || r.int("n") < 1 || r.int("n") > maxJob || r.int("queue") < 1 || r.int("queue") > maxQueue {
 		return bad, nil
 	}
 	var p settle.Policy
@@ -206,7 +206,16 @@ func (s *salvage) mendHold(r named, _ bool) (verdict, error) {
 	return when(known > 0 && s.instants(r, "began", "until")), err
 }
 
-func (s *salvage) mendTally(r named, _ bool) (verdict, error) {
+func (s *salvage) mendTally(r named, orphan bool) (verdict, error) {
+	if r.int("n") < 1 || r.int("n") > maxJob || r.int("state") < succeeded || r.int("state") > writtenOff {
+		return bad, nil
+	}
+	if r.int("state") == writtenOff { // by a repair before this one
+		return when(r.int("queue") == 0), nil
+	}
 	known, err := number(s.to, `select id from queue where id = ?`, r.int("queue"))
-	return when(known > 0 && r.int("state") >= succeeded && r.int("state") <= cancelled && r.int("n") > 0), err
+	if err == nil && known == 0 && !orphan && r.int("queue") > 0 && r.int("queue") <= maxQueue {
+		return good, s.queue(r.int("queue")) // its name is lost, not its count
+	}
+	return when(known > 0), err
 }

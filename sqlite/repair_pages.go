@@ -19,6 +19,8 @@ type image struct {
 	pages   uint32
 	utf16   binary.ByteOrder // nil = UTF-8
 	inLog   map[uint32]int64 // page → place of its newest committed copy
+	said    uint32           // pages, by the file's head
+	behind  []int64          // places of pages behind a damaged one in the log: lost commits
 }
 
 const defaultPageSize = 4096
@@ -55,6 +57,7 @@ func openImage(path string) (_ *image, err error) {
 	im.usable = im.size
 	if sizeInHead, ok := pageSize(head); ok && (inLog == 0 || inLog == sizeInHead) {
 		im.size, im.usable = sizeInHead, sizeInHead-int(head[20])
+		im.said = be.Uint32(head[28:])
 		im.utf16 = map[uint32]binary.ByteOrder{2: binary.LittleEndian, 3: binary.BigEndian}[be.Uint32(head[56:])]
 	}
 	im.pages = max(im.pages, uint32((info.Size()+int64(im.size)-1)/int64(im.size)))
@@ -73,7 +76,7 @@ func (im *image) close() error {
 
 // pageSize reads a file's head, unless that is damaged.
 func pageSize(head []byte) (int, bool) {
-	if string(head[:16]) != "SQLite format 3\x00" {
+	if string(head[:16]) != magic {
 		return 0, false
 	}
 	size := int(be.Uint16(head[16:]))
@@ -124,11 +127,10 @@ func (im *image) readLog() int {
 	frame := make([]byte, 24+size)
 	open := map[uint32]int64{} // since the last commit
 	for at := int64(32); ; at += int64(len(frame)) {
-		if _, err := im.wal.ReadAt(frame, at); err != nil || string(frame[8:16]) != string(head[16:24]) {
-			return size
-		}
+		_, err := im.wal.ReadAt(frame, at)
 		sum.add(frame[:8])
-		if sum.add(frame[24:]); !sum.is(frame[16:]) {
+		if sum.add(frame[24:]); err != nil || string(frame[8:16]) != string(head[16:24]) || !sum.is(frame[16:]) {
+			im.lookBehind(at+int64(len(frame)), frame, string(head[16:24]))
 			return size
 		}
 		open[be.Uint32(frame)] = at + 24
@@ -139,6 +141,27 @@ func (im *image) readLog() int {
 			}
 			clear(open)
 		}
+	}
+}
+
+// lookBehind finds out whether commits are lost behind a damaged frame. A power
+// cut can tear the last commit, which nobody was told of: two more are a loss.
+func (im *image) lookBehind(at int64, frame []byte, salt string) {
+	commits := 0
+	var places []int64
+	for ; ; at += int64(len(frame)) {
+		if _, err := im.wal.ReadAt(frame, at); err != nil {
+			break
+		}
+		if string(frame[8:16]) != salt {
+			continue
+		}
+		if places = append(places, at+24); be.Uint32(frame[4:]) > 0 {
+			commits++
+		}
+	}
+	if commits > 1 {
+		im.behind = places
 	}
 }
 

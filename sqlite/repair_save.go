@@ -23,10 +23,13 @@ type salvage struct {
 	tables  map[string]*table
 	orphans []uint32 // pages with rows to which no readable page leads
 	stale   bool     // among them may be old pages that had been given back
-	maxRow  int64    // highest row id of a job, readable or not
-	queues  map[int64]bool
-	report  *Report
-	objects []object // of the damaged schema, as far as it can be read
+	inner   []uint32 // pages that lead to rows of jobs
+	numbers
+	queues map[int64]bool
+	report *Report
+	// sequenceRoot is where a new database has the last number of a job.
+	sequenceRoot uint32
+	objects      []object // of the damaged schema, as far as it can be read
 }
 
 // save fills the new database.
@@ -34,12 +37,13 @@ func (s *salvage) save(ctx context.Context) error {
 	if err := s.survey(); err != nil {
 		return err
 	}
+	s.count()
 	for _, name := range ours {
 		if err := s.table(ctx, s.tables[name]); err != nil {
 			return fmt.Errorf("save %s: %w", name, err)
 		}
 	}
-	for _, step := range []func(context.Context) error{s.stateless, s.sequence, s.others} {
+	for _, step := range []func(context.Context) error{s.close, s.stateless, s.others} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -57,19 +61,23 @@ func (s *salvage) table(ctx context.Context, t *table) error {
 	err := s.pages(ctx, t.pages, func(row int64, values []any) error {
 		if !t.fits(values) {
 			s.seen(t, row)
-			count.Lost++
+			count.Damaged++
 			return nil
 		}
 		return s.keep(t, t.named(row, values), len(values), &count, false)
 	})
 	_, ourOwn := menders[t.name]
 	if err == nil && ourOwn && !(t.name == "live" && s.stale) { // a stale row would run again
+		found := count.Kept
 		err = s.pages(ctx, s.orphans, func(row int64, values []any) error {
 			if !t.fits(values) || len(values) != len(t.order) || t.rowless != (row == 0) {
 				return nil
 			}
 			return s.keep(t, t.named(row, values), len(values), &count, true)
 		})
+		if t.name == "body" && s.stale {
+			s.report.Stale = count.Kept - found
+		}
 	}
 	s.report.Tables = append(s.report.Tables, count)
 	return err
@@ -131,19 +139,9 @@ func (s *salvage) keep(t *table, r named, n int, count *Saved, orphan bool) erro
 	case say == good:
 		count.Kept++
 	case say == bad && !orphan: // orphans are old copies more often than not
-		count.Lost++
+		count.Damaged++
 	}
 	return nil
-}
-
-// seen remembers that a row id was in use, also if the row is lost.
-func (s *salvage) seen(t *table, row int64) {
-	switch t.name {
-	case "body", "live", "ended":
-		if row < 1<<53 {
-			s.maxRow = max(s.maxRow, row)
-		}
-	}
 }
 
 // lostState is what a person reads of a job whose state could not be saved.
@@ -198,41 +196,6 @@ func (s *salvage) bury(n int64) error {
 	return err
 }
 
-// sequence sees to it that no row id of a lost job is given out again.
-func (s *salvage) sequence(context.Context) error {
-	for _, o := range s.objects {
-		if o.name != "sqlite_sequence" {
-			continue
-		}
-		_ = s.values(o.root, func(v []any) error {
-			if row, _ := v[1].(int64); v[0] == "body" {
-				s.seen(s.tables["body"], row)
-			}
-			return nil
-		})
-	}
-	_, err := s.to.exec(`delete from sqlite_sequence where name = 'body'`)
-	if err == nil {
-		_, err = s.to.exec(`insert into sqlite_sequence (name, seq) values ('body', ?)`, s.maxRow)
-	}
-	if err == nil {
-		err = s.writeOff()
-	}
-	return err
-}
-
-// writeOff counts the jobs that could not be saved, so that the books of the
-// new file balance from here on.
-func (s *salvage) writeOff() error {
-	const day = 24 * 60 * 60 * 1_000_000
-	gone, err := number(s.to, `select ? - (select count(*) from body) - (select coalesce(sum(n), 0) from tally)`, s.maxRow)
-	if err != nil || gone <= 0 {
-		return err
-	}
-	_, err = s.to.exec(`insert into tally (queue, day, state, n) values (0, ?, ?, ?) on conflict do update set n = n + excluded.n`, s.now/day, writtenOff, gone)
-	return err
-}
-
 // others copies tables that a program keeps beside ours.
 func (s *salvage) others(ctx context.Context) error {
 	var later []string // indexes, views and triggers: once the rows are there
@@ -258,7 +221,7 @@ func (s *salvage) make(sql string) bool {
 	_, err := s.to.exec(sql)
 	if err != nil {
 		first, _, _ := strings.Cut(sql, "\n")
-		s.report.Problems = append(s.report.Problems, fmt.Sprintf("not made again: %.80s: %v", first, err))
+		s.report.Undone = append(s.report.Undone, fmt.Sprintf("%.80s: %v", first, err))
 	}
 	return err == nil
 }

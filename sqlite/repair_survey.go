@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -40,6 +41,11 @@ func (s *salvage) survey() error {
 		mine := map[uint32]bool{}
 		t.pages, t.bad = s.im.tree(roots[name], mine, t.rowless)
 		maps.Copy(seen, mine)
+		for n := range mine {
+			if kind, _ := s.im.kind(n); kind == tableInner && counted[name] {
+				s.inner = append(s.inner, n)
+			}
+		}
 		s.tables[name] = t
 	}
 	for _, o := range s.objects { // other tables, and all indexes: no orphans
@@ -66,7 +72,7 @@ func (s *salvage) schema(seen map[uint32]bool) {
 				return nil
 			}
 			root, _ := v[3].(int64)
-			o := object{root: uint32(max(0, min(root, int64(s.im.pages))))}
+			o := object{root: uint32(max(0, min(root, math.MaxUint32)))} // also behind the end of a cut file
 			o.kind, _ = v[0].(string)
 			o.name, _ = v[1].(string)
 			o.table, _ = v[2].(string)
@@ -118,8 +124,11 @@ func (s *salvage) values(root uint32, each func(v []any) error) error {
 func (s *salvage) roots() (map[string]uint32, error) {
 	roots := map[string]uint32{}
 	err := s.to.query(`select name, rootpage from sqlite_schema where type = 'table'`, func(r row) error {
-		if slices.Contains(ours, r.text(0)) {
+		switch {
+		case slices.Contains(ours, r.text(0)):
 			roots[r.text(0)] = uint32(r.int(1))
+		case r.text(0) == "sqlite_sequence":
+			s.sequenceRoot = uint32(r.int(1))
 		}
 		return nil
 	})

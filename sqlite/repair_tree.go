@@ -91,10 +91,13 @@ func (im *image) cells(n uint32, p []byte) (places []int) {
 
 // rows calls each for the entries of one page; nil values = a damaged entry.
 func (im *image) rows(n uint32, each func(row int64, values []any) error) error {
-	p := im.page(n)
-	if p == nil {
-		return nil
+	if p := im.page(n); p != nil {
+		return im.rowsIn(n, p, each)
 	}
+	return nil
+}
+
+func (im *image) rowsIn(n uint32, p []byte, each func(row int64, values []any) error) error {
 	for _, at := range im.cells(n, p) {
 		c := im.cell(p, at, p[start(n)])
 		if err := each(c.row, im.record(c.payload)); err != nil {
@@ -109,7 +112,7 @@ func (im *image) cell(p []byte, at int, kind byte) (c cell) {
 		at += 4
 	}
 	size, n := uvarint(p[at:im.usable])
-	if n == 0 || size > uint64(im.pages)*uint64(im.size) {
+	if n == 0 || size > uint64(max(im.pages, 1))*uint64(im.size) {
 		return c
 	}
 	at += n

@@ -236,7 +236,7 @@ func TestARepairSaysWhatWasLost(t *testing.T) {
 		{Path: "settle.db", Sound: true},
 		{Path: "settle.db", Sound: true, Reindexed: true, Problems: []string{"row 7 missing from index live_key"}},
 		{Path: "settle.db", Moved: "settle.db.damaged-20260304T120000Z", Problems: []string{"Tree 5 page 9: " + evil},
-			Tables: []sqlite.Saved{{Table: "body", Kept: 90, Lost: 2, Pages: 1}, {Table: "live", Kept: 88}}, Stateless: 2, Bodiless: 1, Queues: 1, Policies: 3},
+			Tables: []sqlite.Saved{{Table: "body", Kept: 90, Damaged: 2, Pages: 1}, {Table: "live", Kept: 88}}, Lost: 12, EndUnknown: true, Highest: 102, Stateless: 2, Bodiless: 1, Queues: 1, Policies: 3},
 	} {
 		if err := showRepair(&b, r); err != nil {
 			t.Fatal(err)

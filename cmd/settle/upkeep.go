@@ -44,31 +44,6 @@ processes may do this at once. Workers and enqueue do it by themselves.`,
 	return c
 }
 
-// newRepairCmd salvages a damaged database.
-func newRepairCmd(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "repair",
-		Short: "move a damaged database aside and save what is readable",
-		Long: `Move a damaged database aside, write what is readable of it into a new one at the
-same place, and report what was lost. Stop every process that uses it first. A
-sound database is left as it is, damaged indexes are made anew in place. The
-damaged file is kept, unchanged, beside the new one. Jobs whose state was lost
-become dead ones, so that a person can redrive or drop them.`,
-		Example: `  settle repair --db /var/lib/app/settle.db`,
-		Args:    wantArgs(0, 0, "no words, only flags"),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.look(true); err != nil {
-				return err
-			}
-			report, err := sqlite.Repair(c.Context(), a.db)
-			if err != nil {
-				return err
-			}
-			return showRepair(a.out, report)
-		},
-	}
-}
-
 // versionJSON is the answer of version --json.
 type versionJSON struct {
 	Version string `json:"version"`

@@ -82,9 +82,9 @@ func (t *tx) end(n int64, m *settle.Transition) (bool, error) {
 			worker, output, note, stream, lane)
 		select n, ?, ?, ?, since, ?, ?, ?, ?, tries, redrives, base, worker, ?, ?,
 			iif(gated and ?, stream, null), iif(gated and ?, lane, null)
-		from live where n = ? and attempt = ? and state = ? and (? = 0 or alarm = ?)`,
+		from live where n = ? and attempt = ? and state = ? and redrives = ? and (? = 0 or alarm = ?)`,
 		t.now, stateOf(m.To), string(m.End), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Output, null(storable(m.Note)),
-		unjudged(m), unjudged(m), n, m.Fence.Attempt, stateOf(m.Fence.State), m.Fence.Seen, m.Fence.Seen)
+		unjudged(m), unjudged(m), n, m.Fence.Attempt, stateOf(m.Fence.State), m.Redrives, m.Fence.Seen, m.Fence.Seen)
 	if err != nil || r.changes == 0 {
 		return false, err
 	}
@@ -105,9 +105,12 @@ func unjudged(m *settle.Transition) bool {
 // move makes the row pending or awaiting.
 func (t *tx) move(n int64, m *settle.Transition) (bool, error) {
 	due := t.now + ceilMicro(m.After)
-	wait, err := t.wait(m)
+	wait, until, err := t.wait(n, m)
 	if err != nil {
 		return false, err
+	}
+	if m.To == settle.Awaiting {
+		due = min(due, until)
 	}
 	keep := !m.SetBatch
 	r, err := t.exec(`update live set state = ?1, due = iif(?1 = 0, ?2, due), ord = iif(?1 = 0, ?2, ord),
@@ -125,13 +128,22 @@ func (t *tx) move(n int64, m *settle.Transition) (bool, error) {
 	return true, nil
 }
 
-// wait encodes what an awaiting row waits for; the ceiling stays what it was.
-func (t *tx) wait(m *settle.Transition) ([]byte, error) {
+// wait encodes what an awaiting row waits for, and until when: the ceiling of a
+// wait under way stays what it was, however long ago it was read.
+func (t *tx) wait(n int64, m *settle.Transition) (doc []byte, until int64, err error) {
 	if m.Wait == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
-	w := storedWait{Wait: *m.Wait, Until: t.now + ceilMicro(m.WaitLeft)}
-	return json.Marshal(w)
+	if m.Fence.State == settle.Awaiting {
+		until, err = number(t, `select wait ->> '$.until' from live where n = ? and state = 2`, n)
+	}
+	if until == 0 {
+		until = t.now + ceilMicro(m.WaitLeft)
+	}
+	if err == nil {
+		doc, err = json.Marshal(storedWait{Wait: *m.Wait, Until: until})
+	}
+	return doc, until, err
 }
 
 func idOrNull(id settle.ID) []byte {

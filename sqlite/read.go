@@ -189,7 +189,7 @@ func (s *Store) filter(c conn, f settle.Filter) (*tables, error) {
 	if slices.Equal(done, []string{"4"}) {
 		q.ended = "l.state = 4" // lets the partial index serve
 	}
-	if f.Unacked {
+	if f.Unacked && q.ended != "" {
 		q.ended += " and l.acked = 0"
 	}
 	if f.Queue != "" {

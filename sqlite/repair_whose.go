@@ -90,7 +90,7 @@ func (im *image) ourLog(most int64, schema string) bool {
 }
 
 func (im *image) ourPage(n uint32, p []byte, schema string) (found bool) {
-	if p[start(n)] != tableLeaf {
+	if !wellFormed(p, start(n)) {
 		return false
 	}
 	_ = im.rowsIn(n, p, func(_ int64, v []any) error {
@@ -100,6 +100,22 @@ func (im *image) ourPage(n uint32, p []byte, schema string) (found bool) {
 		return nil
 	})
 	return found
+}
+
+// wellFormed tells a leaf of a table from bytes that look like one: in an
+// archive our pages stand too, a little out of their place.
+func wellFormed(p []byte, head int) bool {
+	cells, content := int(be.Uint16(p[head+3:])), int(be.Uint16(p[head+5:]))
+	first := head + 8 // of the pointers to cells
+	if p[head] != tableLeaf || p[head+7] > 60 || cells == 0 || first+2*cells > content || content > len(p) {
+		return false
+	}
+	for i := range cells {
+		if at := int(be.Uint16(p[first+2*i:])); at < content || at > len(p)-4 {
+			return false
+		}
+	}
+	return true
 }
 
 // schemaText is all statements that make our tables.

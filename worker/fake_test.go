@@ -52,6 +52,13 @@ func (f *fake) jumpClock(d time.Duration) {
 	f.skew += d
 }
 
+// Clock reads the store's clock.
+func (f *fake) Clock(context.Context) (time.Time, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now(), nil
+}
+
 // call wraps every operation.
 func (f *fake) call(ctx context.Context, op string, do func() error) error {
 	f.mu.Lock()

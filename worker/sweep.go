@@ -28,6 +28,7 @@ const (
 // never holds up those behind it.
 type sweeper struct {
 	life    *life
+	mu      sync.Mutex // guards jumps: prune asks it too
 	jumps   jump.Detector
 	after   settle.Cursor
 	back    time.Duration // rows due within this time are still to be pulled
@@ -53,12 +54,16 @@ func (s *sweeper) step(ctx context.Context) (more bool, err error) {
 	page, err := l.store.Overdue(call, s.after, sweepPage)
 	cancel()
 	if err != nil {
+		s.mu.Lock()
 		s.jumps.Out()
+		s.mu.Unlock()
 		s.after, s.waits = settle.Cursor{}, true
 		return false, err
 	}
 	l.counts.skew.Store(int64(time.Until(page.Now) + (l.now()-sent)/2))
+	s.mu.Lock()
 	may := s.jumps.Look(page.Now, sent+(l.now()-sent)/2)
+	s.mu.Unlock()
 	s.trusted.Store(may.Expire)
 	s.once.Do(func() { close(s.looked) })
 	s.back = max(s.back, may.Back)
@@ -183,11 +188,12 @@ func (s *sweeper) prune(ctx context.Context) (more bool, err error) {
 	}
 	defer l.voteIdle()
 	defer s.pruned.Store(true)
-	if !s.trusted.Load() {
-		return false, nil
-	}
 	began := l.now()
 	call, cancel := context.WithTimeout(ctx, storeTimeout)
+	if !s.trusts(call) {
+		cancel()
+		return false, nil
+	}
 	p, err := l.store.Prune(call, l.Keep, prunePage)
 	cancel()
 	if err != nil {
@@ -198,4 +204,16 @@ func (s *sweeper) prune(ctx context.Context) (more bool, err error) {
 		sleep(ctx, max(l.now()-began, 10*time.Millisecond)) // half of the time is for the work
 	}
 	return p.More, nil
+}
+
+// trusts says whether things may be removed by the clock: it is trusted, and has
+// not jumped since a sweep looked at it.
+func (s *sweeper) trusts(ctx context.Context) bool {
+	if !s.trusted.Load() {
+		return false
+	}
+	now, err := s.life.store.Clock(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return err == nil && s.jumps.Steady(now, s.life.now())
 }

@@ -26,6 +26,7 @@ type Detector struct {
 	lived  time.Duration // store time lived since the last jump
 	leases time.Duration // monotonic time from which leases may be ended
 	ends   time.Duration // … from which deadlines, waits and retention count
+	ahead  time.Duration // before ends: how far the clock is ahead of the last trusted time
 }
 
 // May says what a sweep may do now.
@@ -39,6 +40,13 @@ type May struct {
 
 // Out notes that the store was out of reach: no worker could renew.
 func (d *Detector) Out() { d.out = true }
+
+// Steady says whether the clocks have gone alike since the last look, to which
+// its answer then still applies. It is no look.
+func (d *Detector) Steady(store time.Time, mono time.Duration) bool {
+	drift := store.Sub(d.store) - (mono - d.mono)
+	return d.looked && -Slack <= drift && drift <= Slack
+}
 
 // Look compares the clocks: store is the store's, mono the time that the
 // process has counted since some moment of its own. The first look counts as a
@@ -60,16 +68,24 @@ func (d *Detector) Look(store time.Time, mono time.Duration) May {
 // compare takes the time that passed by either clock; it returns by how much
 // rows were stranded in the future.
 func (d *Detector) compare(store, own, mono time.Duration) (back time.Duration) {
-	switch drift := store - own; {
+	drift := store - own
+	if mono >= d.ends {
+		d.ahead = 0 // the time was trusted until now
+	}
+	d.ahead += drift
+	switch {
 	case drift > Slack:
 		d.leases, d.ends = mono+d.Renew, mono+Stand
 		d.lived = 0
 	case drift < -Slack:
 		back = min(-drift, d.lived+own)
-		d.leases, d.ends = mono+d.Renew, mono // whatever the clock said before, it is not ahead now
+		d.leases = mono + d.Renew
 		d.lived = 0
 	default:
 		d.lived += max(store, 0)
+	}
+	if d.ahead <= Slack {
+		d.ends = min(d.ends, mono) // put right: it is not ahead any more
 	}
 	return back
 }

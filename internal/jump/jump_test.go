@@ -116,3 +116,19 @@ func TestASlowOrSlewedClockIsNoJump(t *testing.T) {
 		}
 	}
 }
+
+func TestASmallJumpBackLeavesTheGuardOfALargeJumpForward(t *testing.T) {
+	d := Detector{Renew: 10 * time.Second}
+	store := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	d.Look(store, 0)
+	ahead := store.Add(30 * 24 * time.Hour)
+	if d.Look(ahead, time.Second).Expire {
+		t.Fatal("a month ahead is trusted at once")
+	}
+	if d.Look(ahead.Add(-time.Minute), 2*time.Second).Expire {
+		t.Error("a minute less than a month ahead is trusted")
+	}
+	if !d.Look(store.Add(3*time.Second), 3*time.Second).Expire {
+		t.Error("a clock that is put right is not trusted")
+	}
+}

@@ -9,7 +9,7 @@
 // the model, and the promises that the model itself could break are checked by
 // counts of its own (rules_test.go).
 //
-//	go test ./internal/sim                          a few hundred seeds
+//	go test ./internal/sim                          kept lists, then 90 seeds
 //	go test ./internal/sim -sim.seeds 10000         more
 //	go test ./internal/sim -sim.minutes 10          as many as fit
 //	go test ./internal/sim -sim.list "setup:1 …"    one list, told step by step

@@ -7,15 +7,15 @@ import "github.com/settle-go/settle"
 // taken out.
 const (
 	// A small jump back lifts the guard of a large jump forward.
-	knownSmallJumpBack = true
+	knownSmallJumpBack = false
 	// Filter.Unacked with live states alone is a syntax error.
-	knownUnackedLive = true
+	knownUnackedLive = false
 	// What was decided on a pending job holds after the job was cancelled and
 	// redriven meanwhile: neither the attempt nor the state tells them apart.
-	knownCancelAcrossRedrive = true
+	knownCancelAcrossRedrive = false
 	// A progress note moves the ceiling of the wait by the time between look and
 	// act.
-	knownCeilingDrifts = true
+	knownCeilingDrifts = false
 )
 
 // outlived tells a wish that knownCancelAcrossRedrive would carry out.

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", 0, "how many seeds are run; 0 = 120")
+	seeds   = flag.Int("sim.seeds", 0, "how many seeds are run; 0 = 90")
 	minutes = flag.Float64("sim.minutes", 0, "run seeds for so many minutes instead")
 	from    = flag.Uint64("sim.from", 1, "the first seed; 0 = one that the clock chooses")
 	one     = flag.String("sim.list", "", "run this seed or list of operations alone, and tell each step")
@@ -23,7 +23,7 @@ var (
 )
 
 // defaultSeeds take a few seconds, and are enough that everything fires.
-const defaultSeeds = 120
+const defaultSeeds = 90
 
 // TestP1P2P3P10P13P14SimulatedQueueAgreesWithItsModel runs seeds, kept ones
 // first, on as many goroutines as there are processors; each seed on one.

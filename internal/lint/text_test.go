@@ -144,7 +144,7 @@ func TestNoPathsOfThisMachine(t *testing.T) {
 	for i, place := range places {
 		places[i] = regexp.QuoteMeta(place)
 	}
-	// Not inside a longer path or address, such as https://example.org/work/.
+	// Not inside a longer path or address, such as https://example.org/tmp/.
 	named := regexp.MustCompile(`(?:^|[^\w./-])(` + strings.Join(places, "|") + `)`)
 	for _, name := range committed(t) {
 		b, err := os.ReadFile(filepath.Join(root(), name))

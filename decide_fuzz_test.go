@@ -155,6 +155,36 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
+// FuzzPassed: total, and what it says is an arrow that Decide has; more trust
+// never takes an event away.
+func FuzzPassed(f *testing.F) {
+	for state := range States {
+		f.Add(uint8(state), int64(-time.Minute), int64(0), true, false)
+		f.Add(uint8(state), int64(0), int64(math.MaxInt64), false, true)
+		f.Add(uint8(state), int64(math.MinInt64), int64(math.MinInt64), true, true)
+	}
+	f.Fuzz(func(t *testing.T, state uint8, alarm, end int64, leases, ends bool) {
+		j := Job{State: State("nowhere"), Now: noon, Alarm: noon.Add(time.Duration(alarm)), Deadline: noon.Add(time.Duration(end))}
+		if i := int(state) % (len(States) + 1); i < len(States) {
+			j.State = States[i]
+		}
+		ev, sure := j.Passed(leases, ends), j.Passed(true, true)
+		if ev != nil && (ev != sure || j.Passed(false, false) != nil || alarm > 0) {
+			t.Fatalf("%s: %T, with all trust %T, with none %T", j.State, ev, sure, j.Passed(false, false))
+		}
+		if sure == nil {
+			if j.State.Live() && max(alarm, end) <= 0 {
+				t.Fatalf("%s: nothing happens to it, and its deadline has passed", j.State)
+			}
+			return
+		}
+		tr := j.Decide(sure, 0, true)
+		if tr.Refusal != "" || end <= 0 && tr.End != EndExpired && tr.End != EndWorkerLost && tr.End != EndExhausted {
+			t.Fatalf("%s: %T came to %q %s %s", j.State, sure, tr.Refusal, tr.To, tr.End)
+		}
+	})
+}
+
 func TestNilEventIsRefused(t *testing.T) {
 	for _, s := range append(slices.Clone(States), "", "nowhere") {
 		if tr := Decide(baseSnapshot(s), nil, Policy{}, 0); tr.Refusal == "" {

@@ -150,6 +150,29 @@ func (j Job) Snapshot() Snapshot {
 		WaitLeft: j.WaitEnds.Sub(j.Now), StepSpent: j.StepSpent}
 }
 
+// Passed says which event the passing of time has brought the job: LeaseOver,
+// WaitOver, DeadlineOver, or nil for none that may be acted upon yet. leases
+// tells that the living had their chance to renew theirs, ends that the clock
+// may be trusted with waits and deadlines. It is pure and total.
+func (j Job) Passed(leases, ends bool) Event {
+	var (
+		lost    = j.State == Running && j.Alarm.Before(j.Deadline)
+		overdue = !j.Deadline.After(j.Now)
+	)
+	switch {
+	case !j.State.Live(), j.Alarm.After(j.Now), lost && !leases, overdue && !ends:
+		return nil
+	case lost: // also when overdue by now: the crash is what happened first, and is counted
+		return LeaseOver{}
+	case overdue:
+		return DeadlineOver{}
+	case j.State == Awaiting && ends:
+		return WaitOver{}
+	default:
+		return nil
+	}
+}
+
 // Decide decides on this reading of the job: the transition is fenced with it.
 // Sweeps pass compareAlarm, so that a renewal between look and act wins.
 func (j Job) Decide(ev Event, jitter float64, compareAlarm bool) Transition {

@@ -60,6 +60,46 @@ func TestP1EndsByIsDeadlineAndOneSweepAndOneRenewal(t *testing.T) {
 	}
 }
 
+// The whole of Passed: when the alarm and the deadline are, seen from now, and
+// what may be acted upon (l: leases, e: waits and deadlines).
+func TestP1P13EveryTimeThatPassesBringsItsEvent(t *testing.T) {
+	const ago, now, later, much = -time.Minute, time.Duration(0), time.Minute, time.Hour
+	lease, wait, deadline := Event(LeaseOver{}), Event(WaitOver{}), Event(DeadlineOver{})
+	for _, c := range []struct {
+		when            string
+		in              []State
+		alarm, end      time.Duration
+		none, l, e, all Event
+	}{
+		{"the alarm is to come", States, later, much, nil, nil, nil, nil},
+		{"the alarm is the deadline, which is to come", States, later, later, nil, nil, nil, nil},
+		{"the lease is over", one(Running), ago, later, nil, lease, nil, lease},
+		{"the lease is over this moment", one(Running), now, later, nil, lease, nil, lease},
+		{"the lease was over before the deadline passed", one(Running), ago - 1, ago, nil, nil, nil, lease},
+		{"the lease was over before the deadline that passes now", one(Running), ago, now, nil, nil, nil, lease},
+		{"the lease reached to the deadline", one(Running), ago, ago, nil, nil, deadline, deadline},
+		{"the wait is over", one(Awaiting), ago, later, nil, nil, wait, wait},
+		{"the wait is over this moment", one(Awaiting), now, later, nil, nil, wait, wait},
+		{"the wait was over before the deadline passed", one(Awaiting), ago - 1, ago, nil, nil, deadline, deadline},
+		{"the deadline has passed", notRunning, ago, ago, nil, nil, deadline, deadline},
+		{"the deadline passes this moment", []State{Pending, Running, Awaiting}, now, now, nil, nil, deadline, deadline},
+		{"a pending job waits for its deadline alone", one(Pending), ago, later, nil, nil, nil, nil},
+		{"the job has ended", ended, ago, ago, nil, nil, nil, nil},
+		{"the state is none", []State{"", "nowhere"}, ago, ago, nil, nil, nil, nil},
+	} {
+		for _, s := range c.in {
+			j := Job{State: s, Now: noon, Alarm: noon.Add(c.alarm), Deadline: noon.Add(c.end)}
+			got := [...]Event{j.Passed(false, false), j.Passed(true, false), j.Passed(false, true), j.Passed(true, true)}
+			if want := [...]Event{c.none, c.l, c.e, c.all}; got != want {
+				t.Errorf("%s, %s:\n got %T\nwant %T", s, c.when, got, want)
+			}
+			if ev := got[3]; ev != nil && j.Decide(ev, 0, true).Refusal != "" {
+				t.Errorf("%s, %s: Decide refuses %T", s, c.when, ev)
+			}
+		}
+	}
+}
+
 func TestP13SnapshotTurnsInstantsIntoDurations(t *testing.T) {
 	j := Job{ID: ID{1}, Kind: "k", Queue: "q", Tenant: "t", State: Awaiting, Counters: Counters{Attempt: 2, Tries: 3},
 		Deadline: noon.Add(time.Hour), WaitEnds: noon.Add(time.Minute), Now: noon, StepSpent: 1,

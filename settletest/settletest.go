@@ -87,7 +87,7 @@ func (k *Kit) sweep(t testing.TB) {
 		}
 		ts := make([]settle.Transition, 0, len(page.Jobs))
 		for _, j := range page.Jobs {
-			ts = append(ts, j.Decide(passed(j), 0.5, true))
+			ts = append(ts, j.Decide(j.Passed(true, true), 0.5, true))
 		}
 		if _, err := k.Store.Apply(t.Context(), ts); err != nil {
 			t.Fatal(err)
@@ -95,18 +95,6 @@ func (k *Kit) sweep(t testing.TB) {
 		if after = page.Next; after == (settle.Cursor{}) {
 			return
 		}
-	}
-}
-
-// passed says what the time has done to an overdue job.
-func passed(j settle.Job) settle.Event {
-	switch {
-	case !j.Now.Before(j.Deadline):
-		return settle.DeadlineOver{}
-	case j.State == settle.Awaiting:
-		return settle.WaitOver{}
-	default:
-		return settle.LeaseOver{}
 	}
 }
 

@@ -95,6 +95,19 @@ func TestCrashAfterClaimIsCountedAndRunsAgain(t *testing.T) {
 	}
 }
 
+// As in production: the sweep that comes late still tells what happened first.
+func TestACrashIsToldAlsoWhenTheDeadlineHasPassedMeanwhile(t *testing.T) {
+	k := settletest.New(t)
+	id := settletest.Enqueue(t, k, ship, order{4}, settle.EnqueueOpts{Deadline: time.Hour})
+	k.LoseSettle(1)
+	k.Drain(t, with(ok))
+	k.Advance(t, 2*time.Hour)
+	j := settletest.Job(t, k, id)
+	if j.Reason != settle.EndExpired || j.Crashed != 1 || j.Attempts[0].Reason != settle.AttemptWorkerLost {
+		t.Errorf("the job ended %s with %d crashes, attempt 1 %s; want expired, 1, worker_lost", j.Reason, j.Crashed, j.Attempts[0].Reason)
+	}
+}
+
 func TestALostSettleRunsTheHandlerAgain(t *testing.T) {
 	k := settletest.New(t)
 	id := settletest.Enqueue(t, k, ship, order{5})

@@ -89,7 +89,7 @@ func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) 
 	for i := range page.Jobs {
 		j := &page.Jobs[i]
 		j.Now = page.Now
-		ev := passed(j, may)
+		ev := j.Passed(may.EndLeases, may.Expire)
 		if ev == nil {
 			s.waits = s.waits || j.State == settle.Running
 			continue
@@ -109,25 +109,6 @@ func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) 
 		}
 	}
 	return err
-}
-
-// passed says what the job's alarm stands for; nil = not yet to be acted upon.
-func passed(j *settle.Job, may jump.May) settle.Event {
-	expired := !j.Deadline.After(j.Now)
-	switch {
-	case expired && !may.Expire:
-		return nil
-	case j.State == settle.Running && j.Alarm.Before(j.Deadline):
-		if may.EndLeases {
-			return settle.LeaseOver{}
-		}
-		return nil
-	case expired:
-		return settle.DeadlineOver{}
-	case j.State == settle.Awaiting && may.Expire:
-		return settle.WaitOver{}
-	}
-	return nil
 }
 
 // applyEach applies transitions. A batch that fails is halved, down to rows: one

@@ -36,7 +36,11 @@ func TestWordsSplitsAsAShellWouldWithoutExpanding(t *testing.T) {
 func FuzzWordsOfQuotedWordsAreTheWords(f *testing.F) {
 	f.Add("a b'c", "")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		_, _ = Words(a) // never panics
+		if words, err := Words(a); err == nil && !slices.ContainsFunc(words, func(w string) bool { return !Showable(w) }) {
+			if again, err := Words(Line(words)); err != nil || !slices.Equal(again, words) {
+				t.Errorf("%q is %q, written %s, which is %q, %v", a, words, Line(words), again, err)
+			}
+		}
 		quote := func(s string) string {
 			out := "'"
 			for i := range len(s) {

@@ -139,9 +139,7 @@ func (w *world) list(st settle.Reader) {
 	if w.one(4) {
 		f.Kind = pickOne(w, kinds)
 	}
-	if f.Unacked = w.one(4); f.Unacked && knownUnackedLive && f.States != nil {
-		f.States = append(f.States, settle.Dead)
-	}
+	f.Unacked = w.one(4)
 	var got, want []string
 	for {
 		page, next, err := st.Jobs(w.ctx, f)

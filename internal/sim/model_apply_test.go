@@ -12,7 +12,6 @@ type deed struct {
 	ev   settle.Event
 	t    settle.Transition
 	left time.Duration // to the deadline, when it was decided
-	at   int64         // when, by the store's clock
 	// forged transitions are no work of Decide: the store must refuse them.
 	forged bool
 }
@@ -103,14 +102,11 @@ func (m *model) move(j *job, t *settle.Transition) {
 		j.due, j.ord, j.alarm = at, at, j.deadline
 		return
 	}
-	j.alarm = min(at, j.deadline)
 	j.wait = *t.Wait
-	if t.Fence.State != settle.Awaiting || knownCeilingDrifts {
+	if t.Fence.State != settle.Awaiting {
 		j.until = m.now + micros(t.WaitLeft)
 	}
-	if !knownCeilingDrifts {
-		j.alarm = min(j.alarm, j.until)
-	}
+	j.alarm = min(at, j.until, j.deadline)
 }
 
 func (m *model) revive(j *job, t *settle.Transition) {

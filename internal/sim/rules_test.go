@@ -13,7 +13,7 @@ type account struct {
 	claims, excuses, deferrals, crashes int
 	tries, redrives, base, ends         int
 	ticket                              settle.ID     // of the last park
-	ceiling, drifts                     int64         // of that wait; see knownCeilingDrifts
+	ceiling                             int64         // of that wait
 	leased                              time.Duration // monotonic: the last claim or renewal
 	lease                               time.Duration
 	creep, drift                        time.Duration // of the clock, as of then
@@ -79,17 +79,14 @@ func (w *world) moved(j *job, d deed) {
 func (w *world) answered(j *job, d deed) {
 	switch e := d.ev.(type) {
 	case settle.Parked:
-		j.own.ticket, j.own.ceiling, j.own.drifts = e.Wait.Ticket, min(j.until, j.deadline), 0
+		j.own.ticket, j.own.ceiling = e.Wait.Ticket, min(j.until, j.deadline)
 		w.check(j.until <= w.m.now+micros(j.pol.Wait), "ceiling", "%s waits until %d, its policy allows %s", j, j.until, j.pol.Wait)
 	case settle.Delivered:
 		w.check(e.Ticket == j.own.ticket, "ticket", "%s took the answer of another submission", j)
 	case settle.Progressed:
 		w.check(e.Ticket == j.own.ticket, "ticket", "%s took a note of another submission", j)
-		if knownCeilingDrifts {
-			j.own.drifts += max(w.m.now-d.at, d.at-w.m.now)
-		}
 		moved := min(j.until, j.deadline) - j.own.ceiling
-		w.check(max(moved, -moved) <= j.own.drifts, "ceiling", "%s: a note moved the ceiling of the wait by %s", j, span(moved))
+		w.check(moved == 0, "ceiling", "%s: a note moved the ceiling of the wait by %s", j, span(moved))
 	}
 }
 
@@ -201,10 +198,11 @@ func (w *world) crossings(neglect time.Duration) {
 	}
 }
 
-// sound holds what a sweep decides to the clock's rules: a process that lived
-// through a jump ends nothing by the new time too early, and no lease is ended
-// before its worker could renew it.
+// sound holds what a sweep decides to the row and to the clock's rules: a process
+// that lived through a jump ends nothing by the new time too early, and no lease
+// is ended before its worker could renew it.
 func (w *world) sound(s *sweeper, j *job, ev settle.Event) {
+	w.check(ev == w.m.brought(j), "sweep", "it says that %T befell %s", ev, j)
 	switch ev.(type) {
 	case settle.DeadlineOver, settle.WaitOver:
 		w.trusts(s, ev)
@@ -219,28 +217,43 @@ func (w *world) sound(s *sweeper, j *job, ev settle.Event) {
 	}
 }
 
+// brought is what has befallen an overdue job, told by what its alarm was set
+// for: a lost worker comes before the deadline that has passed since.
+func (m *model) brought(j *job) settle.Event {
+	switch {
+	case j.alarm > m.now:
+		return nil
+	case j.alarm < j.deadline && j.state == settle.Running:
+		return settle.LeaseOver{}
+	case j.deadline > m.now && j.state == settle.Awaiting:
+		return settle.WaitOver{}
+	default:
+		return settle.DeadlineOver{}
+	}
+}
+
 // trust is the simulation's own view of what a sweeper may believe: a time to
 // which the clock has jumped forward since the last trusted one must stand.
 type trust struct {
 	looked bool
 	ahead  bool
-	backed bool          // while it was ahead, the clock jumped back a little
 	ref    time.Duration // store's clock less the monotonic one, when last trusted
 	last   time.Duration // the same at the last look
 	since  time.Duration // monotonic: the last jump forward
 }
 
 func (t *trust) look(drift, mono time.Duration) {
+	if t.ahead && mono-t.since >= jump.Stand { // it stood, even if the clock jumps anew by now
+		t.ahead, t.ref = false, t.last
+	}
 	switch {
 	case !t.looked:
 		t.looked = true
 	case drift > t.last+jump.Slack:
 		t.ahead, t.since = true, mono
-		t.backed = false
-	case drift <= t.ref+jump.Slack || mono-t.since >= jump.Stand:
+	case drift <= t.ref+jump.Slack:
 		t.ahead = false
 	}
-	t.backed = t.ahead && (t.backed || drift < t.last-jump.Slack)
 	if t.last = drift; !t.ahead {
 		t.ref = drift
 	}

@@ -228,5 +228,5 @@ func (w *world) answer(k ticket) settle.Event {
 
 // decided is a deed on a reading of the job.
 func decided(j *settle.Job, ev settle.Event, jitter float64, compareAlarm bool) deed {
-	return deed{ev: ev, t: j.Decide(ev, jitter, compareAlarm), left: j.Deadline.Sub(j.Now), at: j.Now.UnixMicro()}
+	return deed{ev: ev, t: j.Decide(ev, jitter, compareAlarm), left: j.Deadline.Sub(j.Now)}
 }

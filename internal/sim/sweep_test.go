@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -22,8 +21,8 @@ type sweeper struct {
 func (w *world) sweep() { w.pass(pickOne(w, w.hands[:]), 1+w.rng.IntN(6)) }
 
 // pass looks at page after page and applies what is decided. A pass that may
-// expire leaves no job whose deadline had passed, unless its lease may not be
-// ended yet.
+// expire leaves no job whose alarm had passed, unless it is a lease that may not
+// be ended yet.
 func (w *world) pass(h *hand, page int) {
 	var may jump.May
 	after := settle.Cursor{}
@@ -50,7 +49,7 @@ func (w *world) pass(h *hand, page int) {
 	w.passed(may.EndLeases)
 	for _, j := range w.m.live() {
 		leased := j.state == settle.Running && j.alarm < j.deadline && !may.EndLeases
-		w.check(j.deadline > w.m.now || leased, "ends_by", "a whole pass of a sweep left %s, which is %s overdue", j, span(w.m.now-j.deadline))
+		w.check(j.alarm > w.m.now || leased, "ends_by", "a whole pass of a sweep left %s, whose alarm passed %s ago", j, span(w.m.now-j.alarm))
 	}
 }
 
@@ -70,16 +69,13 @@ func (w *world) lookAt(h *hand, after settle.Cursor, limit int) ([]deed, settle.
 	w.check(page.Next == next && unix(page.Now) == w.m.now, "Overdue", "next %+v at %s, want %+v", page.Next, page.Now, next)
 	h.sweep.trust.look(w.drift, w.mono)
 	may := h.sweep.jumps.Look(page.Now, w.mono)
-	if knownSmallJumpBack && h.sweep.trust.backed {
-		may.Expire = false
-	}
 	h.sweep.trusted = may.Expire
 	h.sweep.back = max(h.sweep.back, may.Back)
 	w.say("worker %d sweeps: %d overdue, %+v", h.id, len(page.Jobs), may)
 	var deeds []deed
 	for i := range page.Jobs {
 		j := &page.Jobs[i]
-		if ev := passedFor(j, may); ev != nil {
+		if ev := j.Passed(may.EndLeases, may.Expire); ev != nil {
 			w.sound(&h.sweep, want[i], ev)
 			deeds = append(deeds, decided(j, ev, w.rng.Float64(), true))
 		} else {
@@ -87,25 +83,6 @@ func (w *world) lookAt(h *hand, after settle.Cursor, limit int) ([]deed, settle.
 		}
 	}
 	return deeds, page.Next, may
-}
-
-// passedFor says what the job's alarm stands for: see passed in worker/sweep.go.
-func passedFor(j *settle.Job, may jump.May) settle.Event {
-	expired := !j.Deadline.After(j.Now)
-	switch {
-	case expired && !may.Expire:
-		return nil
-	case j.State == settle.Running && j.Alarm.Before(j.Deadline):
-		if may.EndLeases {
-			return settle.LeaseOver{}
-		}
-		return nil
-	case expired:
-		return settle.DeadlineOver{}
-	case j.State == settle.Awaiting && may.Expire:
-		return settle.WaitOver{}
-	}
-	return nil
 }
 
 // glance is the first half of a slow sweep: it looks and decides; act is the
@@ -131,7 +108,7 @@ func (w *world) act() {
 	}
 	if len(w.wishes) > 0 {
 		w.hit("person or bridge acts on an old look")
-		w.apply(w.any(), slices.DeleteFunc(w.wishes, w.outlived))
+		w.apply(w.any(), w.wishes)
 		w.wishes = nil
 	}
 }

@@ -112,19 +112,7 @@ func (r *rig) sweep() (moved int) {
 func decideOverdue(jobs []settle.Job) []settle.Transition {
 	var ts []settle.Transition
 	for _, j := range jobs {
-		ts = append(ts, j.Decide(overFor(j), jitter, true))
+		ts = append(ts, j.Decide(j.Passed(true, true), jitter, true))
 	}
 	return ts
-}
-
-// overFor is the event that an overdue job has met.
-func overFor(j settle.Job) settle.Event {
-	switch {
-	case !j.Deadline.After(j.Now):
-		return settle.DeadlineOver{}
-	case j.State == settle.Running:
-		return settle.LeaseOver{}
-	default:
-		return settle.WaitOver{}
-	}
 }

@@ -203,11 +203,7 @@ func (x *search) look() (page []num) {
 	x.must(err)
 	for i := range got.Jobs {
 		j := &got.Jobs[i]
-		var ev settle.Event = settle.LeaseOver{}
-		if j.State == settle.Pending || !j.Alarm.Before(j.Deadline) {
-			ev = settle.DeadlineOver{}
-		}
-		if t := j.Decide(ev, 0.5, true); t.Refusal == "" {
+		if t := j.Decide(j.Passed(true, true), 0.5, true); t.Refusal == "" {
 			page = append(page, x.deeds.put(said(t), t))
 		}
 	}

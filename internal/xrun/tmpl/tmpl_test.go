@@ -111,3 +111,31 @@ func FuzzItemsAreBytes(f *testing.F) {
 		}
 	})
 }
+
+// FuzzPlaceholdersAreFilledFromLeftToRight holds the template against a replacer
+// of texts: no placeholder begins another.
+func FuzzPlaceholdersAreFilledFromLeftToRight(f *testing.F) {
+	f.Add("echo", "{}", []byte("a/b.c"), int64(1))
+	f.Add("{{}}", "{#}{.}{/.}{//}{/}{", []byte("{}"), int64(-1))
+	f.Add("", "{x}}", []byte{0xff, '/'}, int64(0))
+	f.Fuzz(func(t *testing.T, program, arg string, item []byte, n int64) {
+		var pairs []string
+		some := false
+		for name, hole := range holes {
+			pairs = append(pairs, name, string(hole(item, n)))
+			some = some || strings.Contains(program+"\x00"+arg, name)
+		}
+		fill := strings.NewReplacer(pairs...).Replace
+		want := []string{fill(program), fill(arg)}
+		if !some {
+			want = append(want, string(item))
+		}
+		tmpl := Parse([]string{program, arg})
+		if got := tmpl.Fill(item, n); !slices.Equal(got, want) {
+			t.Fatalf("%q %q with %q: %q, want %q", program, arg, item, got, want)
+		}
+		if got, known := tmpl.Program(); known && got != fill(program) {
+			t.Fatalf("%q: the program is %q", program, got)
+		}
+	})
+}

@@ -33,6 +33,7 @@ func profile(b *testing.B, s spec) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(v[perSecond], "jobs/s")
+		b.ReportMetric(v[cpuPerJob], "cpu-µs/job")
 		if err := q.close(); err != nil {
 			b.Fatal(err)
 		}

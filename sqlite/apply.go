@@ -73,25 +73,25 @@ func (t *tx) apply(m *settle.Transition) (settle.Applied, error) {
 // refusedByCheck: the schema will not hold this row, for example a claimable
 // one that is spent. Only this statement was undone.
 func refusedByCheck(err error) bool {
-	return err != nil && zs.ErrCode(err).ToPrimary() == zs.ResultConstraint
+	return err != nil && primary(err) == zs.ResultConstraint
 }
 
 // end takes the row out of the hot table.
 func (t *tx) end(n int64, m *settle.Transition) (bool, error) {
 	r, err := t.exec(`insert into ended (n, at, state, reason, since, attempt, excused, deferred, crashed, tries, redrives, base,
 			worker, output, note, stream, lane)
-		select n, ?, ?, ?, since, ?, ?, ?, ?, tries, redrives, base, worker, ?, ?,
-			iif(gated and ?, stream, null), iif(gated and ?, lane, null)
-		from live where n = ? and attempt = ? and state = ? and redrives = ? and (? = 0 or alarm = ?)`,
+		select n, ?1, ?2, ?3, since, ?4, ?5, ?6, ?7, tries, redrives, base, worker, ?8, ?9,
+			iif(gated and ?10, stream, null), iif(gated and ?10, lane, null)
+		from live where n = ?11 and attempt = ?12 and state = ?13 and redrives = ?14 and (?15 = 0 or alarm = ?15)`,
 		t.now, stateOf(m.To), string(m.End), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Output, null(storable(m.Note)),
-		unjudged(m), unjudged(m), n, m.Fence.Attempt, stateOf(m.Fence.State), m.Redrives, m.Fence.Seen, m.Fence.Seen)
+		unjudged(m), n, m.Fence.Attempt, stateOf(m.Fence.State), m.Redrives, m.Fence.Seen)
 	if err != nil || r.changes == 0 {
 		return false, err
 	}
 	if _, err = t.exec(`delete from live where n = ?`, n); err != nil {
 		return false, err
 	}
-	t.s.room.added(t, -1)
+	t.jobs--
 	t.nudge.end(m.Job)
 	return true, nil
 }
@@ -192,7 +192,7 @@ func (t *tx) revive(n int64, m *settle.Transition) (settle.Applied, error) {
 			crashed, tries, redrives, base, gated, key) values (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		n, lane, stream, due, due, deadline, deadline, due, m.Attempt, m.Excused, m.Deferred,
 		m.Crashed, m.Tries, m.Redrives, m.Base, gated, null(key))
-	if zs.ErrCode(err) == zs.ResultConstraintUnique {
+	if code(err) == zs.ResultConstraintUnique {
 		return settle.Superseded, nil
 	} else if refusedByCheck(err) {
 		return settle.Rejected, nil
@@ -202,7 +202,7 @@ func (t *tx) revive(n int64, m *settle.Transition) (settle.Applied, error) {
 	if _, err := t.exec(`delete from ended where n = ?`, n); err != nil {
 		return "", err
 	}
-	t.s.room.added(t, 1)
+	t.jobs++
 	return settle.Done, t.hintRow(n)
 }
 

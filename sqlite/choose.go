@@ -20,14 +20,14 @@ func (c *claim) turns() error {
 		}
 		m := c.lane(int64(lane), c.now, share)
 		for range share {
-			n, ok, err := m.next()
+			x, ok, err := m.next()
 			if err != nil {
 				return err
 			}
 			if !ok {
 				break
 			}
-			c.chosen = append(c.chosen, n)
+			c.chosen = append(c.chosen, x)
 		}
 	}
 	return nil
@@ -37,7 +37,7 @@ func (c *claim) turns() error {
 func (c *claim) lane(lane, until int64, want int) *merge {
 	m := &merge{c: c.tx, want: want}
 	for _, s := range c.streams {
-		m.add(`select ord, n, lane from live where state = 0 and suspect = 0 and lane = ? and stream = ?
+		m.add(`select `+candidateCols+`, ord from live l where state = 0 and suspect = 0 and lane = ? and stream = ?
 			and (ord, n) > (?, ?) and ord <= ? and alarm > ? order by ord, n limit ?`, lane, s, until, c.now)
 	}
 	return m
@@ -51,12 +51,12 @@ const heldWalk = 1000
 func (c *claim) byAge(which string, limit int) error {
 	m := &merge{c: c.tx, want: limit - len(c.chosen)}
 	for _, s := range c.streams {
-		m.add(`select due, n, lane from live where state = 0 and `+which+` and stream = ?
+		m.add(`select `+candidateCols+`, due from live l where state = 0 and `+which+` and stream = ?
 			and (due, n) > (?, ?) and due <= ? and alarm > ? order by due, n limit ?`, nil, s, c.now, c.now)
 	}
 	taken := make(map[int64]bool, len(c.chosen))
-	for _, n := range c.chosen {
-		taken[n] = true
+	for _, x := range c.chosen {
+		taken[x.n] = true
 	}
 	for walked := 0; len(c.chosen) < limit; {
 		if walked == heldWalk {
@@ -65,16 +65,16 @@ func (c *claim) byAge(which string, limit int) error {
 			}
 			return c.pastHeld(taken, limit)
 		}
-		n, ok, err := m.next()
+		x, ok, err := m.next()
 		if err != nil || !ok {
 			return err
 		}
 		switch {
-		case taken[n]:
-		case c.held[m.lane]:
+		case taken[x.n]:
+		case c.held[x.lane]:
 			walked++
 		default:
-			c.chosen, taken[n] = append(c.chosen, n), true
+			c.chosen, taken[x.n] = append(c.chosen, x), true
 		}
 	}
 	return nil
@@ -112,12 +112,12 @@ func (c *claim) pastHeld(taken map[int64]bool, limit int) error {
 func (c *claim) rest(lane int64, taken map[int64]bool, limit int) error {
 	m := c.lane(lane, c.now, limit)
 	for len(c.chosen) < limit {
-		n, ok, err := m.next()
+		x, ok, err := m.next()
 		if err != nil || !ok {
 			return err
 		}
-		if !taken[n] {
-			c.chosen, taken[n] = append(c.chosen, n), true
+		if !taken[x.n] {
+			c.chosen, taken[x.n] = append(c.chosen, x), true
 		}
 	}
 	return nil
@@ -139,29 +139,22 @@ func (c *claim) batch() error {
 	if len(one.chosen) == 0 {
 		return nil
 	}
-	var lane, stream int64
-	var sealed []byte
-	if err := c.query(`select lane, stream, batch from live where n = ?`, func(r row) error {
-		lane, stream, sealed = r.int(0), r.int(1), r.blob(2)
-		return nil
-	}, one.chosen[0]); err != nil {
-		return err
-	}
-	if sealed != nil {
-		return c.query(`select n from live where batch = ? and state = 0 and suspect = 0 and alarm > ? order by ord, n`,
-			func(r row) error { c.chosen = append(c.chosen, r.int(0)); return nil }, sealed, c.now)
+	first := one.chosen[0]
+	if !first.batch.IsZero() {
+		return c.query(`select `+candidateCols+` from live l where batch = ? and state = 0 and suspect = 0 and alarm > ? order by ord, n`,
+			func(r row) error { c.chosen = append(c.chosen, candidateAt(r)); return nil }, first.batch[:], c.now)
 	}
 	size := int64(0)
-	return c.query(`select l.n, length(b.input) from live l join body b using (n)
+	return c.query(`select `+candidateCols+`, length(b.input) from live l join body b using (n)
 		where l.state = 0 and l.suspect = 0 and l.lane = ? and l.stream = ? and l.ord <= ? and l.alarm > ? and l.batch is null
 		and b.tenant = (select tenant from body where n = ?)
 		order by l.ord, l.n limit ?`,
 		func(r row) error {
-			size += r.int(1)
+			size += r.int(candidateEnd)
 			if len(c.chosen) > 0 && c.req.Bytes > 0 && size > int64(c.req.Bytes) {
 				return errStop
 			}
-			c.chosen = append(c.chosen, r.int(0))
+			c.chosen = append(c.chosen, candidateAt(r))
 			return nil
-		}, lane, stream, c.now+ceilMicro(c.req.Linger), c.now, one.chosen[0], c.req.Limit)
+		}, first.lane, first.stream, c.now+ceilMicro(c.req.Linger), c.now, first.n, c.req.Limit)
 }

@@ -36,7 +36,7 @@ type claim struct {
 	streams []int64
 	held    map[int64]bool // lanes that are held
 	free    time.Duration  // until the first hold has passed; 0 = none
-	chosen  []int64        // rows, in order
+	chosen  []candidate    // in order
 	out     settle.ClaimedJobs
 }
 
@@ -66,8 +66,8 @@ func (c *claim) run() error {
 	if err != nil {
 		return err
 	}
-	for _, n := range c.chosen {
-		if err := c.take(n); err != nil {
+	for i := range c.chosen {
+		if err := c.take(&c.chosen[i]); err != nil {
 			return err
 		}
 	}
@@ -96,45 +96,63 @@ func (c *claim) holds() (whole bool, err error) {
 
 func micro(us int64) time.Duration { return time.Duration(us) * time.Microsecond }
 
-// take moves one row to running and reads what the worker needs.
-func (c *claim) take(n int64) error {
-	var seal []byte
-	if !c.req.Batch.IsZero() {
-		seal = c.req.Batch[:]
+// candidate is a pending row as the choice has read it. The choice and the
+// claim are one transaction: nobody moves the row in between.
+type candidate struct {
+	at       int64 // its place in the walk
+	n        int64
+	lane     int64
+	stream   int64
+	deadline int64
+	since    int64
+	batch    settle.ID
+	settle.Counters
+}
+
+const (
+	candidateCols = `l.n, l.lane, l.stream, l.deadline, l.since, l.batch, ` + counterCols
+	candidateEnd  = 13 // the first column behind them
+)
+
+func candidateAt(r row) candidate {
+	x := candidate{n: r.int(0), lane: r.int(1), stream: r.int(2), deadline: r.int(3), since: r.int(4), Counters: countersAt(r, 6)}
+	if !r.null(5) {
+		x.batch = idAt(r, 5)
 	}
-	r, err := c.exec(`update live set state = 1, attempt = attempt + 1, alarm = min(?, deadline), worker = ?,
-		batch = coalesce(batch, ?) where n = ? and state = 0`,
-		c.now+ceilMicro(c.req.Lease), c.req.Worker, seal, n)
+	return x
+}
+
+// take moves one row to running and reads the rest of what the worker needs.
+// It does not join: SQLite plans a join anew whenever its key is bound.
+func (c *claim) take(x *candidate) error {
+	r, err := c.exec(`update live set state = 1, attempt = attempt + 1, alarm = min(?, deadline), worker = ?
+		where n = ? and state = 0`, c.now+ceilMicro(c.req.Lease), c.req.Worker, x.n)
 	if err != nil || r.changes == 0 {
 		return err
 	}
-	j := settle.ClaimedJob{Handle: n}
-	steps := false
-	// Two reads by row: SQLite plans a join anew whenever its key is bound.
-	if err := c.query(`select `+counterCols+`, l.deadline, l.since, l.lane, l.batch from live l where n = ?`,
-		func(r row) error {
-			j.Counters = countersAt(r, 0)
-			j.Remaining, j.Age = micro(r.int(7)-c.now), micro(max(0, c.now-r.int(8)))
-			j.Lane, j.Batch = settle.Lane(r.int(9)), idAt(r, 10)
-			steps = j.Excused > 0
-			return nil
-		}, n); err != nil {
-		return err
+	j := settle.ClaimedJob{Handle: x.n}
+	j.Queue, j.State, j.Counters, j.Batch = c.req.Queue, settle.Running, x.Counters, x.batch
+	j.Attempt++
+	j.Remaining, j.Age, j.Lane = micro(x.deadline-c.now), micro(max(0, c.now-x.since)), settle.Lane(x.lane)
+	if !c.req.Batch.IsZero() && j.Batch.IsZero() {
+		j.Batch = c.req.Batch
+		if _, err := c.exec(`update live set batch = ? where n = ?`, j.Batch[:], x.n); err != nil {
+			return err
+		}
 	}
 	if err := c.query(`select id, kind, tenant, key, policy, input from body where n = ?`,
 		func(r row) error {
 			j.ID, j.Kind, j.Tenant, j.Key, j.Input = idAt(r, 0), r.text(1), r.text(2), r.text(3), r.blob(5)
 			c.s.policy(r.blob(4), &j.Policy)
 			return nil
-		}, n); err != nil {
+		}, x.n); err != nil {
 		return err
 	}
-	if steps {
-		if j.Steps, err = readSteps(c, n); err != nil {
+	if j.Excused > 0 {
+		if j.Steps, err = readSteps(c, x.n); err != nil {
 			return err
 		}
 	}
-	j.Queue, j.State = c.req.Queue, settle.Running
 	c.out.Jobs = append(c.out.Jobs, j)
 	return nil
 }

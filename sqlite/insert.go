@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	zs "zombiezen.com/go/sqlite"
+
 	"github.com/settle-go/settle"
 )
 
@@ -101,15 +103,15 @@ func (t *tx) insertOne(n *settle.New, tries int) (settle.Inserted, error) {
 		}
 	}
 	// Not "on conflict do nothing": that would use up a row number, and the
-	// audit knows by the numbers how many jobs were ever accepted.
-	r, err := t.exec(`insert into body (id, at, queue, kind, tenant, key, policy, gated, input)
-		select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 where not exists (select 1 from body where id = ?1)`,
+	// audit knows by the numbers how many jobs were ever accepted. A statement
+	// that fails gives its number back.
+	r, err := t.exec(`insert into body (id, at, queue, kind, tenant, key, policy, gated, input) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		n.ID[:], t.now, queue, n.Kind, n.Tenant, null(n.Key), n.RawPolicy, n.Gated, nonNil(n.Input))
+	if code(err) == zs.ResultConstraintUnique {
+		return t.existing(n.ID)
+	}
 	if err != nil {
 		return settle.Inserted{}, err
-	}
-	if r.changes == 0 {
-		return t.existing(n.ID)
 	}
 	due := t.now + ceilMicro(n.Delay)
 	ord := due
@@ -123,7 +125,7 @@ func (t *tx) insertOne(n *settle.New, tries int) (settle.Inserted, error) {
 	if err != nil {
 		return settle.Inserted{}, err
 	}
-	t.s.room.added(t, 1)
+	t.jobs++
 	t.nudge.lane(n.Queue, lane)
 	return settle.Inserted{ID: n.ID, State: settle.Pending, Lane: settle.Lane(lane)}, nil
 }

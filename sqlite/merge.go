@@ -7,7 +7,6 @@ type merge struct {
 	c    *tx
 	want int // rows that are likely to be taken
 	from []*source
-	lane int64 // of the row that next gave last
 }
 
 type source struct {
@@ -17,37 +16,34 @@ type source struct {
 	until    int64
 	now      int64
 	at, row  int64 // place of the last row read
-	page     []place
+	page     []candidate
 	finished bool
 }
-
-type place struct{ at, n, lane int64 }
 
 func (m *merge) add(query string, lane any, stream, until, now int64) {
 	m.from = append(m.from, &source{query: query, lane: lane, stream: stream, until: until, now: now, at: -1 << 62})
 }
 
 // next returns the row with the smallest (place, n) of all sources.
-func (m *merge) next() (n int64, ok bool, err error) {
+func (m *merge) next() (x candidate, ok bool, err error) {
 	var best *source
 	for _, s := range m.from {
 		if err := s.fill(m.c, m.want/len(m.from)+1); err != nil {
-			return 0, false, err
+			return x, false, err
 		}
 		if len(s.page) > 0 && (best == nil || less(s.page[0], best.page[0])) {
 			best = s
 		}
 	}
 	if best == nil {
-		return 0, false, nil
+		return x, false, nil
 	}
-	p := best.page[0]
+	x = best.page[0]
 	best.page = best.page[1:]
-	m.lane = p.lane
-	return p.n, true, nil
+	return x, true, nil
 }
 
-func less(a, b place) bool { return a.at < b.at || a.at == b.at && a.n < b.n }
+func less(a, b candidate) bool { return a.at < b.at || a.at == b.at && a.n < b.n }
 
 func (s *source) fill(c conn, size int) error {
 	if len(s.page) > 0 || s.finished {
@@ -59,7 +55,9 @@ func (s *source) fill(c conn, size int) error {
 	}
 	s.page = s.page[:0]
 	err := c.query(s.query, func(r row) error {
-		s.page = append(s.page, place{r.int(0), r.int(1), r.int(2)})
+		x := candidateAt(r)
+		x.at = r.int(candidateEnd)
+		s.page = append(s.page, x)
 		return nil
 	}, args...)
 	if len(s.page) == 0 {

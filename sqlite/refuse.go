@@ -144,14 +144,16 @@ func (s *Store) translate(err error) error {
 	return err
 }
 
-// primary finds SQLite's result code, from either driver.
-func primary(err error) zs.ResultCode {
+// code finds SQLite's result code, from either driver.
+func code(err error) zs.ResultCode {
 	var m *modernc.Error
 	if errors.As(err, &m) {
-		return zs.ResultCode(m.Code()).ToPrimary()
+		return zs.ResultCode(m.Code())
 	}
-	return zs.ErrCode(err).ToPrimary()
+	return zs.ErrCode(err)
 }
+
+func primary(err error) zs.ResultCode { return code(err).ToPrimary() }
 
 func busy(err error) bool {
 	code := primary(err)

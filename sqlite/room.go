@@ -54,12 +54,9 @@ func (r *room) checkJobs(t *tx, jobs int) error {
 	return nil
 }
 
-// added keeps the count: the transaction's own, and ours once it is committed.
-func (r *room) added(t *tx, n int) {
-	t.jobs += n
-	t.after = append(t.after, func() {
-		r.mu.Lock()
-		r.jobs += n
-		r.mu.Unlock()
-	})
+// added keeps the count, once a transaction is committed.
+func (r *room) added(n int) {
+	r.mu.Lock()
+	r.jobs += n
+	r.mu.Unlock()
 }

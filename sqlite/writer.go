@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,12 +14,15 @@ import (
 	"github.com/settle-go/settle"
 )
 
-// How long the writer works before it commits, and when it lets others in.
+// How long the writer gathers and works before it commits, and when it lets
+// others in.
 const (
 	batchWork  = 5 * time.Millisecond   // work in one transaction, then commit
 	yieldAfter = 50 * time.Millisecond  // of back-to-back commits …
 	yieldFor   = time.Millisecond       // … other processes get the file
 	idleGap    = time.Millisecond       // a pause that lets others in by itself
+	gatherMost = 1000                   // calls; more bring nothing
+	slowYield  = 500 * time.Microsecond // then the processors are busy with something else
 	busyRetry  = 500 * time.Microsecond // between tries for the file's lock
 	busyLimit  = 20 * time.Second       // then the file counts as locked for good
 	turnLimit  = 30 * time.Second       // wait for our own turn
@@ -38,6 +42,7 @@ type writer struct {
 	busy   time.Time   // since when commits follow each other without a pause
 	last   time.Time   // end of the last commit
 	look   time.Time   // when the log was looked at
+	hurry  time.Time   // until then gather does not yield
 	bigLog atomic.Bool // a reader should have the log emptied
 }
 
@@ -47,7 +52,7 @@ type tx struct {
 	s      *Store
 	now    int64    // µs; one reading a transaction
 	writes int      // rows changed so far
-	jobs   int      // live jobs that it adds so far
+	jobs   int      // live jobs that it adds so far; negative = takes away
 	broken error    // the caller's transaction is lost
 	after  []func() // once it is committed
 	nudge  hints    // told once it is committed
@@ -70,14 +75,36 @@ func (w *writer) lead(own *call) {
 			return
 		default:
 		}
-		w.mu.Lock()
-		batch := w.todo
-		w.todo = nil
-		w.mu.Unlock()
-		if rest := w.commit(batch); len(rest) > 0 {
+		if rest := w.commit(w.gather()); len(rest) > 0 {
 			w.mu.Lock()
 			w.todo = append(rest, w.todo...)
 			w.mu.Unlock()
+		}
+	}
+}
+
+// gather takes all calls that wait, after letting those who are about to call
+// do so: a transaction costs as much as several calls, and on a busy machine
+// the callers answered last are just on their way back. Where nobody else has
+// work to do a yield takes no time; where others compute at length it is not
+// worth its wait, and is left out for a while.
+func (w *writer) gather() (batch []*call) {
+	for before := -1; ; {
+		w.mu.Lock()
+		n := len(w.todo)
+		enough := n == before || n >= gatherMost || time.Now().Before(w.hurry)
+		if enough {
+			batch, w.todo = w.todo, nil
+		}
+		w.mu.Unlock()
+		if enough {
+			return batch
+		}
+		before = n
+		began := time.Now()
+		runtime.Gosched()
+		if took := time.Since(began); took > slowYield {
+			w.hurry = time.Now().Add(20 * took)
 		}
 	}
 }
@@ -156,6 +183,7 @@ func (w *writer) attempt(batch []*call) (n int, err error) {
 
 // committed runs what had to wait for the commit.
 func (t *tx) committed() {
+	t.s.room.added(t.jobs)
 	for _, f := range t.after {
 		f()
 	}

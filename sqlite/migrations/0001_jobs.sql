@@ -47,7 +47,7 @@ create table live (
   batch    blob,
   wait     blob,
   key      text,
-  check (state in (0, 1, 2)),
+  check (state between 0 and 2),            -- "in" would build a list at each use
   check (state <> 0 or attempt - excused < tries), -- a spent job cannot be claimable
   check (alarm <= deadline),
   check ((state = 1) = (worker <> 0)),
@@ -55,19 +55,17 @@ create table live (
 ) strict;
 
 create index live_turn    on live (lane, stream, ord) where state = 0 and suspect = 0;
-create index live_age     on live (stream, due)       where state = 0 and suspect = 0;
-create index live_suspect on live (stream, due)       where state = 0 and suspect = 1;
+create index live_age     on live (suspect, stream, due) where state = 0;
 create index live_alarm   on live (alarm);
 create index live_since   on live (stream, since);
 create unique index live_key on live (key, stream, lane) where key is not null;
 create index live_gate    on live (lane, since) where gated = 1;
-create index live_busy    on live (lane)        where state = 1 and capped = 1;
 create index live_batch   on live (batch)       where batch is not null;
 
 create table ended (
   n        integer primary key,
   at       integer not null,
-  state    integer not null check (state in (3, 4, 5)), -- 3 succeeded, 4 dead, 5 cancelled
+  state    integer not null check (state between 3 and 5), -- 3 succeeded, 4 dead, 5 cancelled
   reason   text    not null,
   since    integer not null,
   attempt  integer not null,

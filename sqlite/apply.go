@@ -221,9 +221,9 @@ func (t *tx) follow(n int64, m *settle.Transition) error {
 		faults = append(faults, err)
 	}
 	if m.OnEnd != nil {
-		hook, policy, err := m.OnEnd.Prepare(fromMicro(t.now))
+		hooks, err := t.s.check([]settle.New{*m.OnEnd})
 		if err == nil {
-			_, err = t.insertOne(&hook, policy.Attempts) // room is not asked: it goes with an end
+			_, err = t.insertOne(&hooks[0]) // room is not asked: it goes with an end
 		}
 		faults = append(faults, err)
 	}

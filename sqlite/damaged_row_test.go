@@ -74,7 +74,7 @@ func TestWhatWasRolledBackIsForgotten(t *testing.T) {
 	})
 	isErr(t, boom, settle.ErrFull)
 	err := st.write(t.Context(), "x", func(tx *tx) error {
-		_, err := tx.insert([]settle.New{other})
+		_, err := tx.insert(checked(st, other))
 		must(t, err)
 		return settle.ErrNotFound
 	})

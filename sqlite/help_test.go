@@ -254,3 +254,12 @@ func stacks() string {
 	b := make([]byte, 1<<20)
 	return string(b[:runtime.Stack(b, true)])
 }
+
+// checked are jobs that are known to be right.
+func checked(s *Store, jobs ...settle.New) []ready {
+	out, err := s.check(jobs)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}

@@ -11,11 +11,36 @@ import (
 	"github.com/settle-go/settle"
 )
 
+// ready is a job that has been checked.
+type ready struct {
+	settle.New
+	tries int
+}
+
+// check checks all jobs, before a transaction and so that none is written if
+// one is wrong.
+func (s *Store) check(jobs []settle.New) ([]ready, error) {
+	now := fromMicro(s.now())
+	out := make([]ready, len(jobs))
+	for i, n := range jobs {
+		r, policy, err := n.Prepare(now)
+		if err != nil {
+			return nil, numbered(i, len(jobs), err)
+		}
+		out[i] = ready{r, policy.Attempts}
+	}
+	return out, nil
+}
+
 // Insert stores jobs, all or none. At the limit of bytes ended jobs make room.
 func (s *Store) Insert(ctx context.Context, jobs ...settle.New) (out []settle.Inserted, err error) {
+	checked, err := s.check(jobs)
+	if err != nil {
+		return nil, fmt.Errorf("insert: %w", err)
+	}
 	for {
 		err = s.write(ctx, "insert", func(t *tx) (err error) {
-			out, err = t.insert(jobs)
+			out, err = t.insert(checked)
 			return err
 		})
 		var full *noSpace
@@ -36,29 +61,21 @@ func (s *Store) Insert(ctx context.Context, jobs ...settle.New) (out []settle.In
 	return out, nil
 }
 
-// insert checks all jobs before it writes one.
-func (t *tx) insert(jobs []settle.New) ([]settle.Inserted, error) {
-	now := fromMicro(t.now)
-	ready := make([]settle.New, len(jobs))
-	tries := make([]int, len(jobs))
+// insert stores jobs that have been checked, if there is room for all.
+func (t *tx) insert(jobs []ready) ([]settle.Inserted, error) {
 	size := 0
-	for i, n := range jobs {
-		r, policy, err := n.Prepare(now)
-		if err != nil {
-			return nil, numbered(i, len(jobs), err)
-		}
-		ready[i], tries[i] = r, policy.Attempts
-		size += len(r.Input) + rowBytes
+	for i := range jobs {
+		size += len(jobs[i].Input) + rowBytes
 	}
 	if err := t.s.room.check(t, len(jobs), int64(size)); err != nil {
-		if out, all, more := t.repeated(ready); all && more == nil {
+		if out, all, more := t.repeated(jobs); all && more == nil {
 			return out, nil // a lost answer can be asked for again, also now
 		}
 		return nil, err
 	}
-	out := make([]settle.Inserted, len(ready))
-	for i := range ready {
-		in, err := t.insertOne(&ready[i], tries[i])
+	out := make([]settle.Inserted, len(jobs))
+	for i := range jobs {
+		in, err := t.insertOne(&jobs[i])
 		if err != nil {
 			return nil, numbered(i, len(jobs), err)
 		}
@@ -68,7 +85,7 @@ func (t *tx) insert(jobs []settle.New) ([]settle.Inserted, error) {
 }
 
 // repeated answers for jobs that are all stored already.
-func (t *tx) repeated(jobs []settle.New) (out []settle.Inserted, all bool, err error) {
+func (t *tx) repeated(jobs []ready) (out []settle.Inserted, all bool, err error) {
 	for _, n := range jobs {
 		known, err := number(t, `select count(*) from body where id = ?`, n.ID[:])
 		if err != nil || known == 0 {
@@ -90,8 +107,8 @@ func numbered(i, n int, err error) error {
 	return fmt.Errorf("job %d of %d: %w", i+1, n, err)
 }
 
-// insertOne stores a prepared job, unless its id exists or its key is taken.
-func (t *tx) insertOne(n *settle.New, tries int) (settle.Inserted, error) {
+// insertOne stores a job, unless its id exists or its key is taken.
+func (t *tx) insertOne(n *ready) (settle.Inserted, error) {
 	queue, err := t.queue(n.Queue)
 	if err != nil {
 		return settle.Inserted{}, err
@@ -114,14 +131,17 @@ func (t *tx) insertOne(n *settle.New, tries int) (settle.Inserted, error) {
 		return settle.Inserted{}, err
 	}
 	due := t.now + ceilMicro(n.Delay)
+	if !n.Due.IsZero() { // exactly, however long the transaction was waited for
+		due = max(t.now, ceilMicro(n.Due.Sub(time.UnixMicro(0))))
+	}
 	ord := due
-	if n.Delay == 0 {
+	if due == t.now {
 		ord -= n.HeadStart.Microseconds()
 	}
 	deadline := due + ceilMicro(n.Deadline)
 	_, err = t.exec(`insert into live (n, lane, stream, ord, due, alarm, deadline, since, tries, gated, key)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.id, lane, stream, ord, due, deadline, deadline, due, tries, n.Gated, null(n.Key))
+		r.id, lane, stream, ord, due, deadline, deadline, due, n.tries, n.Gated, null(n.Key))
 	if err != nil {
 		return settle.Inserted{}, err
 	}
@@ -147,7 +167,7 @@ func (t *tx) existing(id settle.ID) (in settle.Inserted, err error) {
 
 // taken looks for a live job that has the key. An id that exists already wins:
 // then it is a repeated enqueue.
-func (t *tx) taken(n *settle.New, lane, stream int64) (in settle.Inserted, found bool, err error) {
+func (t *tx) taken(n *ready, lane, stream int64) (in settle.Inserted, found bool, err error) {
 	known, err := number(t, `select count(*) from body where id = ?`, n.ID[:])
 	if err != nil {
 		return in, false, err

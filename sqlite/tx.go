@@ -82,14 +82,18 @@ func (s *Store) EnqueueTx(ctx context.Context, tx *sql.Tx, jobs ...settle.New) (
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("enqueue: %w", context.Cause(ctx))
 	}
+	checked, err := s.check(jobs)
+	if err != nil {
+		return nil, fmt.Errorf("enqueue: %w", err)
+	}
 	var out []settle.Inserted
 	err = t.whole(func() (err error) {
-		out, err = t.insert(jobs)
+		out, err = t.insert(checked)
 		for full := (*noSpace)(nil); errors.As(err, &full); {
 			if removed, more := t.makeRoom(); more != nil || removed == 0 {
 				break
 			}
-			out, err = t.insert(jobs)
+			out, err = t.insert(checked)
 		}
 		return err
 	})

@@ -177,7 +177,7 @@ func TestEnqueueTxStoresAllOrNoneAlsoIfTheCallerCommits(t *testing.T) {
 		t2, err := st.user.current(tx)
 		must(t, err)
 		err = t2.whole(func() error {
-			_, err := t2.insert([]settle.New{task()})
+			_, err := t2.insert(checked(st, task()))
 			must(t, err)
 			return errors.New("later")
 		})

@@ -62,14 +62,11 @@ func TestAFailingCallDoesNotUndoItsNeighbours(t *testing.T) {
 		switch i % 3 {
 		case 0:
 			return st.write(t.Context(), "x", func(tx *tx) error { // fails after it has written
-				_, err := tx.insert([]settle.New{task()})
+				_, err := tx.insert(checked(st, task()))
 				return errors.Join(err, boom)
 			})
 		case 1:
-			bad := task()
-			bad.Kind = "" // fails before
-			_, err := st.Insert(t.Context(), bad)
-			return err
+			return st.write(t.Context(), "x", func(*tx) error { return settle.ErrNotFound }) // fails before
 		default:
 			_, err := st.Insert(t.Context(), task())
 			return err
@@ -80,7 +77,7 @@ func TestAFailingCallDoesNotUndoItsNeighbours(t *testing.T) {
 		case 0:
 			isErr(t, err, boom)
 		case 1:
-			check(t, isInvalid(err), "a caller's fault is the caller's: %v", err)
+			isErr(t, err, settle.ErrNotFound)
 		default:
 			check(t, err == nil, "a neighbour is not touched: %v", err)
 		}
@@ -97,7 +94,7 @@ func TestAPanicReachesItsCallerAndNobodyElse(t *testing.T) {
 		}
 		defer func() { err = fmt.Errorf("thrown: %v", recover()) }()
 		return st.write(t.Context(), "x", func(tx *tx) error {
-			_, err := tx.insert([]settle.New{task()})
+			_, err := tx.insert(checked(st, task()))
 			must(t, err)
 			panic("boom")
 		})

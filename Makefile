@@ -48,6 +48,15 @@ MINUTES ?= 0
 sim: ## simulate beside a model: SEEDS=10000 or MINUTES=10; a list that fails is kept in internal/sim/testdata
 	go test ./internal/sim -count=1 -timeout 0 -v -run Simulated -sim.seeds $(SEEDS) -sim.minutes $(MINUTES) -sim.from 0 -sim.keep
 
+.PHONY: long
+LONG_SEEDS ?= 10000
+long: setup ## every proof at full size: kills, simulation, search, mutants, long tests (20 minutes)
+	SETTLE_LONG=1 go test ./internal/kill -count=1 -timeout 60m -v | grep -v '^=== '
+	SETTLE_LONG=1 go test -count=1 -p 1 -timeout 60m $$(go list ./... | grep -v /internal/kill)
+	go test ./internal/sim -count=1 -timeout 0 -v -run Simulated -sim.seeds $(LONG_SEEDS)
+	go test ./internal/sim/small -count=1 -timeout 0 -v -small.full
+	$(MAKE) mutants
+
 docs: ## write the generated pages and tables anew
 	go run ./internal/tools/defaults
 	go test . -run '^TestTableOfArrows$$' -update

@@ -70,7 +70,7 @@ func migrate(w *writer, refuseToMigrate bool, shown string) error {
 		return err
 	}
 	for {
-		have, oldest, err := schema(w.c)
+		have, oldest, err := w.schema()
 		if err != nil {
 			return err
 		}
@@ -87,6 +87,14 @@ func migrate(w *writer, refuseToMigrate bool, shown string) error {
 			return fmt.Errorf("migration %s: %w", all[have].name, err)
 		}
 	}
+}
+
+// schema is the first look at the file. It waits for others: the first process
+// that comes after one was killed keeps everybody out while it reads the log.
+func (w *writer) schema() (have, oldest int64, err error) {
+	w.c.c.SetBusyTimeout(busyLimit)
+	defer w.c.c.SetBusyTimeout(0)
+	return schema(w.c)
 }
 
 // compatible refuses schemas that this program may not touch.
@@ -124,14 +132,17 @@ func (w *writer) step(m migration) (err error) {
 	return nil
 }
 
-// schema reads what the file holds: 0 = nothing yet.
+// schema reads what the file holds: 0 = nothing yet. One statement looks at all
+// tables: between two, another process may make them.
 func schema(c conn) (version, oldest int64, err error) {
-	tables, err := number(c, `select count(*) from sqlite_schema where name = 'schema_version'`)
-	if err != nil {
+	var known, named int64
+	if _, err := one(c, `select count(*) filter (where name = 'schema_version'),
+		count(*) filter (where type = 'table' and name in ('body', 'live', 'ended', 'attempt', 'queue')) from sqlite_schema`,
+		func(r row) error { known, named = r.int(0), r.int(1); return nil }); err != nil {
 		return 0, 0, err
 	}
-	if tables == 0 {
-		return 0, 0, foreignFile(c)
+	if known == 0 {
+		return 0, 0, foreignFile(named)
 	}
 	_, err = one(c, `select version, oldest from schema_version`, func(r row) error {
 		version, oldest = r.int(0), r.int(1)
@@ -142,10 +153,9 @@ func schema(c conn) (version, oldest int64, err error) {
 
 // foreignFile refuses to add our tables to another program's database when
 // their names are taken.
-func foreignFile(c conn) error {
-	n, err := number(c, `select count(*) from sqlite_schema where type = 'table' and name in ('body', 'live', 'ended', 'attempt', 'queue')`)
-	if err != nil || n == 0 {
-		return err
+func foreignFile(named int64) error {
+	if named == 0 {
+		return nil
 	}
 	return &settle.RefusedError{What: "the database", Why: "has tables of another program under settle's names", Recover: "choose another file with --db"}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/settle-go/settle"
 )
@@ -232,4 +234,49 @@ func TestAnotherProgramsTablesAreNotTouched(t *testing.T) {
 	insert(t, st, task())
 	n, err = number(d, `select count(*) from theirs`)
 	check(t, err == nil && n == 0, "one that does not is shared: %v", err)
+}
+
+// crossed is a connection between whose first two reads another process acts.
+type crossed struct {
+	direct
+	meanwhile func()
+}
+
+func (c crossed) query(query string, each func(row) error, args ...any) error {
+	err := c.direct.query(query, each, args...)
+	c.meanwhile()
+	return err
+}
+
+func TestB065ANewFileThatAnotherProcessMigratesMeanwhileIsNobodyElses(t *testing.T) {
+	t.Parallel()
+	path := newDB(t)
+	c := crossed{rawConn(t, path), sync.OnceFunc(func() {
+		st, err := Open(path, free(Config{}))
+		must(t, err)
+		must(t, st.Close())
+	})}
+	_, _, err := schema(c)
+	check(t, err == nil, "the file was empty, or it is ours: %v", err)
+	have, _, err := schema(c)
+	check(t, err == nil && have == 1, "the next look finds our schema: %d %v", have, err)
+}
+
+func TestAStartWaitsForAnotherProcessThatReadsTheLog(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	st, err := Open(path, free(Config{}))
+	must(t, err)
+	must(t, st.Close())
+	other := rawConn(t, path)
+	for _, q := range []string{"pragma locking_mode = exclusive", "begin exclusive"} {
+		must(t, other.query(q, func(row) error { return nil }))
+	}
+	mine := rawConn(t, path)
+	mine.c.SetBusyTimeout(0) // as openConn leaves it
+	done := make(chan error)
+	go func() { done <- migrate(&writer{c: mine}, false, path) }()
+	wait(50 * time.Millisecond)
+	must(t, other.c.Close())
+	must(t, <-done)
 }

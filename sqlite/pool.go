@@ -38,6 +38,7 @@ func (p *pool) get(ctx context.Context) (direct, error) {
 	case p.all <- struct{}{}:
 		c, err := openConn(p.path, p.cfg, zs.OpenReadWrite|zs.OpenURI)
 		if err == nil {
+			c.c.SetBusyTimeout(busyLimit) // a process that reads the log after a kill keeps everybody out
 			err = c.query("pragma query_only = 1", func(row) error { return nil })
 		}
 		if err != nil {

@@ -22,6 +22,7 @@ type salvage struct {
 	now     int64
 	tables  map[string]*table
 	orphans []uint32 // pages with rows to which no readable page leads
+	strays  int64    // payloads whose number is damaged
 	stale   bool     // among them may be old pages that had been given back
 	inner   []uint32 // pages that lead to rows of jobs
 	numbers
@@ -58,8 +59,8 @@ const perCommit = 200
 // that nothing leads to any more.
 func (s *salvage) table(ctx context.Context, t *table) error {
 	count := Saved{Table: t.name, Pages: t.bad}
-	err := s.pages(ctx, t.pages, func(row int64, values []any) error {
-		if !t.fits(values) {
+	err := s.pages(ctx, t.pages, true, func(row int64, values []any) error {
+		if row = s.given(t, row); row == damagedNumber || !t.fits(values) {
 			s.seen(t, row)
 			count.Damaged++
 			return nil
@@ -69,8 +70,8 @@ func (s *salvage) table(ctx context.Context, t *table) error {
 	_, ourOwn := menders[t.name]
 	if err == nil && ourOwn && !(t.name == "live" && s.stale) { // a stale row would run again
 		found := count.Kept
-		err = s.pages(ctx, s.orphans, func(row int64, values []any) error {
-			if !t.fits(values) || len(values) != len(t.order) || t.rowless != (row == 0) {
+		err = s.pages(ctx, s.orphans, false, func(row int64, values []any) error {
+			if row = s.given(t, row); row == damagedNumber || !t.fits(values) || len(values) != len(t.order) || t.rowless != (row == 0) {
 				return nil
 			}
 			return s.keep(t, t.named(row, values), len(values), &count, true)
@@ -83,24 +84,74 @@ func (s *salvage) table(ctx context.Context, t *table) error {
 	return err
 }
 
-// pages calls each for the rows of pages, some of them in one transaction.
-func (s *salvage) pages(ctx context.Context, pages []uint32, each func(int64, []any) error) error {
-	for part := range slices.Chunk(pages, perCommit) {
+// pages calls each for the rows of pages, some of them in one transaction, and
+// last for those whose number is doubtful: if it is theirs, it is still free.
+// inOrder: the pages follow each other in their tree.
+func (s *salvage) pages(ctx context.Context, pages []uint32, inOrder bool, each func(int64, []any) error) error {
+	var later []func() error
+	for at := 0; at < len(pages); at += perCommit {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
 		if err := s.together(func() error {
-			for _, n := range part {
-				if err := s.im.rows(n, each); err != nil {
+			for i := at; i < min(at+perCommit, len(pages)); i++ {
+				doubts, err := s.page(pages, i, inOrder, each)
+				if err != nil {
 					return err
 				}
+				later = append(later, doubts...)
 			}
 			return nil
 		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.together(func() error {
+		for _, row := range later {
+			if err := row(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// page calls each for the rows of one page, those whose number is doubtful are
+// returned.
+func (s *salvage) page(pages []uint32, i int, inOrder bool, each func(int64, []any) error) (later []func() error, err error) {
+	var before, behind uint32
+	if inOrder && i > 0 {
+		before = pages[i-1]
+	}
+	if inOrder && i+1 < len(pages) {
+		behind = pages[i+1]
+	}
+	places, at := s.im.places(pages[i], before, behind), 0
+	err = s.im.rows(pages[i], func(row int64, values []any) error {
+		at++
+		switch places[at-1] {
+		case doubtful:
+			later = append(later, func() error { return each(row, values) })
+			return nil
+		case misfit:
+			row = damagedNumber
+		}
+		return each(row, values)
+	})
+	return later, err
+}
+
+// damagedNumber stands for the number of a row that is certainly damaged.
+const damagedNumber = -1
+
+// given is the number under which a row is saved. A payload whose own is damaged
+// gets one that no job has: it is a job without a state then (see renumber).
+func (s *salvage) given(t *table, row int64) int64 {
+	if row != damagedNumber || t.name != "body" {
+		return row
+	}
+	s.strays++
+	return maxJob - s.strays
 }
 
 func (s *salvage) together(fn func() error) error {

@@ -23,6 +23,7 @@ var clocks = map[string]string{
 	"cmd/settle/process_test.go: time.Sleep":     "waits for real processes",
 	"cmd/settle/run_test.go: time.Sleep":         "waits for real processes",
 	"internal/child/: time.Sleep":                "waits for real processes",
+	"internal/kill/main_test.go: time.Sleep":     "waits for real processes, and for leases that pass in real time",
 	"sqlite/help_test.go: time.Sleep":            "waits for other processes and for SQLite's own locks, which know real time only",
 	"sqlite/repair.go: time.Now":                 "the name of a damaged file that is moved aside, which a store cannot give",
 	"sqlite/tx.go: time.Sleep":                   "the lock of another process is waited for in real time",

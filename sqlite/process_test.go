@@ -18,7 +18,7 @@ func TestKillAtFullLoadLosesNothingAcknowledged(t *testing.T) {
 	path := newPath(t)
 	rng := rand.New(rand.NewPCG(9, 1))
 	inserted, settled := map[string]bool{}, map[string]bool{}
-	for round := range size(10, 100) {
+	for range size(10, 100) {
 		c := spawn(t, "load", path)
 		lines := []string{c.line(), c.line()}
 		wait(time.Duration(20+rng.IntN(120)) * time.Millisecond) // the moment of the kill is the case
@@ -35,9 +35,6 @@ func TestKillAtFullLoadLosesNothingAcknowledged(t *testing.T) {
 			}
 		}
 		check(t, c.errs.String() == "", "it ran without an error: %s", c.errs.String())
-		if round%3 == 0 {
-			powerCuts(t, path, rng)
-		}
 		sound(t, path)
 		judgeAcknowledged(t, path, inserted, settled)
 	}
@@ -63,29 +60,6 @@ func judgeAcknowledged(t *testing.T, path string, inserted, settled map[string]b
 		if have[id] != settle.Succeeded {
 			t.Errorf("an acknowledged settle is gone: %s is %q", id, have[id])
 		}
-	}
-}
-
-// powerCuts opens copies of the files whose log ends in ways that a power cut
-// leaves behind.
-func powerCuts(t *testing.T, path string, rng *rand.Rand) {
-	t.Helper()
-	files := slurp(t, path)
-	log := files["-wal"]
-	if len(log) < 10*page {
-		return
-	}
-	for name, cut := range map[string][]byte{
-		"cut":    log[:rng.IntN(len(log))],
-		"zeroed": append(slices.Clone(log[:len(log)-5*page]), make([]byte, 5*page)...),
-		"longer": append(slices.Clone(log), log[100:3*page]...),
-	} {
-		at := newPath(t)
-		spill(t, at, map[string][]byte{"": files[""], "-wal": cut})
-		sound(t, at)
-		st, err := Open(at, free(Config{}))
-		check(t, err == nil, "a log that is %s opens: %v", name, err)
-		must(t, st.Close())
 	}
 }
 

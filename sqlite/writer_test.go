@@ -152,6 +152,22 @@ func TestLimitOfJobsHoldsForCallsThatShareATransaction(t *testing.T) {
 	check(t, full == 40 && count(t, st) == 10, "10 are accepted, got %d, %d refused", count(t, st), full)
 }
 
+// Counting a large table takes long, and everybody waits for the writer.
+func TestJobsAreCountedOnlyNearTheLimit(t *testing.T) {
+	st := newStore(t, Config{MaxJobs: 20})
+	for range 3 {
+		insert(t, st, task())
+	}
+	check(t, st.room.jobs == 3 && !st.room.exact, "far from the limit a bound does: %+v", st.room.jobs)
+	must(t, st.write(t.Context(), "x", func(tx *tx) error { // all but the first have left
+		_, err := tx.exec(`update live set n = n + 100 where n = 3`)
+		return err
+	}))
+	st.room.counted = time.Time{}
+	insert(t, st, task())
+	check(t, st.room.jobs == 4 && st.room.exact, "gaps take no room: %+v", st.room.jobs)
+}
+
 func TestReadsDoNotBlockWrites(t *testing.T) {
 	st := newStore(t)
 	insert(t, st, task())

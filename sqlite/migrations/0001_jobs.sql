@@ -55,7 +55,8 @@ create table live (
 ) strict;
 
 create index live_turn    on live (lane, stream, ord) where state = 0 and suspect = 0;
-create index live_age     on live (suspect, stream, due) where state = 0;
+create index live_age     on live (stream, due)       where state = 0 and suspect = 0;
+create index live_suspect on live (stream, due)       where state = 0 and suspect = 1; -- apart: one index for both would be taken for turns
 create index live_alarm   on live (alarm);
 create index live_since   on live (stream, since);
 create unique index live_key on live (key, stream, lane) where key is not null;

@@ -15,6 +15,7 @@ import (
 var clocks = map[string]string{
 	"internal/clock/: time.Now":                  "the one clock of a store: tests set it",
 	"worker/: time.Now":                          "monotonic spans of this process, never stored",
+	"breaker/config.go: time.Now":                "monotonic: open times and leases of this process, never stored",
 	"sqlite/room.go: time.Now":                   "monotonic: how long a count of rows is reused",
 	"sqlite/space.go: time.Now":                  "monotonic: how long a look at the volume is reused",
 	"sqlite/writer.go: time.Now":                 "monotonic: how long a transaction has worked, how long since the writer last paused",

@@ -181,11 +181,11 @@ func openConn(abs string, cfg Config, flags zs.OpenFlags) (d direct, err error) 
 	}
 	d = newDirect(c)
 	for _, p := range []string{
-		"pragma busy_timeout = 2000", "pragma journal_mode = wal", "pragma synchronous = " + level,
+		"pragma busy_timeout = 20", "pragma journal_mode = wal", "pragma synchronous = " + level,
 		"pragma cache_size = -65536", "pragma wal_autocheckpoint = 1000", "pragma journal_size_limit = 67108864",
 		"pragma temp_store = memory", "pragma busy_timeout = 0",
 	} {
-		if err := d.query(p, func(row) error { return nil }); err != nil {
+		if err := patiently(func() error { return d.query(p, func(row) error { return nil }) }); err != nil {
 			return d, errors.Join(err, c.Close())
 		}
 	}

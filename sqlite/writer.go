@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -208,6 +209,17 @@ func (w *writer) begin() error {
 			return fmt.Errorf("another process has locked the database for %s: %w", busyLimit, err)
 		}
 		time.Sleep(busyRetry)
+	}
+}
+
+// patiently tries again what others are in the way of. It does so by itself and
+// in short steps: processes that open a new file at the same moment hold what
+// the others wait for until they let go of it and begin anew.
+func patiently(fn func() error) error {
+	for began := time.Now(); ; time.Sleep(busyRetry + rand.N(20*busyRetry)) {
+		if err := fn(); !busy(err) || time.Since(began) > busyLimit {
+			return err
+		}
 	}
 }
 

@@ -92,9 +92,11 @@ func migrate(w *writer, refuseToMigrate bool, shown string) error {
 // schema is the first look at the file. It waits for others: the first process
 // that comes after one was killed keeps everybody out while it reads the log.
 func (w *writer) schema() (have, oldest int64, err error) {
-	w.c.c.SetBusyTimeout(busyLimit)
-	defer w.c.c.SetBusyTimeout(0)
-	return schema(w.c)
+	err = patiently(func() (err error) {
+		have, oldest, err = schema(w.c)
+		return err
+	})
+	return have, oldest, err
 }
 
 // compatible refuses schemas that this program may not touch.

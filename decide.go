@@ -7,64 +7,6 @@ import (
 	"time"
 )
 
-// Event is something that happened to a job. The list is closed: Claimed,
-// Settled, Deferred, Parked, Delivered, Progressed, LeaseOver, WaitOver,
-// DeadlineOver, Cancelled by a person (CancelAsked), RedriveAsked.
-type Event interface{ event() }
-
-type (
-	// Claimed: a worker takes the job. The one arrow that stores carry out by
-	// themselves; Decide knows it so that tests can hold the two together.
-	Claimed struct{}
-	// Settled: the holder of the lease reports what the attempt came to.
-	Settled struct{ Outcome }
-	// Deferred: the holder gives the job back without fault of the job.
-	Deferred struct {
-		Reason AttemptReason
-		// After is when it is due again: at least 1 s, except at shutdown.
-		After time.Duration
-		Error string // safe text; may be empty
-		Node  string // the machine that could not take it, if any
-		// Uncounted deferrals are charged to the lane (outbox): neither the
-		// attempt, nor a deferral, nor a history row is counted.
-		Uncounted bool
-	}
-	// Parked: the holder has submitted a step and waits for its answer.
-	Parked struct{ Wait Wait }
-	// Delivered: an answer for the ticket has been judged. While the attempt
-	// that holds the ticket still runs, answers wait in the inbox: only the
-	// sweep that finds its lease over delivers to a running job.
-	Delivered struct {
-		Ticket ID
-		Outcome
-		Retryable bool // the node says that a retry helps
-	}
-	// Progressed: the node says that it is still at work.
-	Progressed struct{ Ticket ID }
-	// LeaseOver: the lease of the running attempt has run out.
-	LeaseOver struct{}
-	// WaitOver: the ceiling of the wait, or the silence, has passed.
-	WaitOver struct{}
-	// DeadlineOver: the job's deadline has passed.
-	DeadlineOver struct{}
-	// CancelAsked: a person or program calls the job off.
-	CancelAsked struct{ Why string }
-	// RedriveAsked: a person gives an ended job a new, bounded chance.
-	RedriveAsked struct{}
-)
-
-func (Claimed) event()      {}
-func (Settled) event()      {}
-func (Deferred) event()     {}
-func (Parked) event()       {}
-func (Delivered) event()    {}
-func (Progressed) event()   {}
-func (LeaseOver) event()    {}
-func (WaitOver) event()     {}
-func (DeadlineOver) event() {}
-func (CancelAsked) event()  {}
-func (RedriveAsked) event() {}
-
 // minDeferral is the shortest deferral that is not a shutdown's.
 const minDeferral = time.Second
 
@@ -78,13 +20,17 @@ func Decide(s Snapshot, ev Event, p Policy, jitter float64) Transition {
 	case Claimed:
 		d.only(Pending, d.claim)
 	case Settled:
-		d.only(Running, func() { d.settle(e.Outcome) })
+		d.only(Running, func() { d.settle(e) })
 	case Deferred:
 		d.only(Running, func() { d.postpone(e) })
+	case Submitting:
+		d.only(Running, func() { d.t.To, d.t.Wait = Running, &e.Wait })
 	case Parked:
 		d.only(Running, func() { d.park(e.Wait) })
 	case Delivered:
 		d.ticket(e.Ticket, func() { d.deliver(e) }, Awaiting, Running)
+	case Kept:
+		d.ticket(e.Ticket, func() { d.t.To, d.t.Keep = Running, &e.Delivered }, Running)
 	case Progressed:
 		d.ticket(e.Ticket, d.progress, Awaiting)
 	case LeaseOver:
@@ -99,6 +45,9 @@ func Decide(s Snapshot, ev Event, p Policy, jitter float64) Transition {
 		d.redrive()
 	default:
 		d.refuse(RefusedState)
+	}
+	if d.t.Refusal == "" && d.abandons(ev) {
+		d.t.Recall = d.recall()
 	}
 	return d.t
 }
@@ -165,17 +114,19 @@ func (d *decision) claim() {
 	d.t.Attempt++
 }
 
-func (d *decision) settle(o Outcome) {
-	switch o.Verdict {
+func (d *decision) settle(e Settled) {
+	if e.Refused {
+		d.s.Wait = nil // as if it had never been submitted
+	}
+	switch e.Verdict {
 	case VerdictOK:
-		d.t.Output = o.Output
+		d.t.Output = e.Output
 		d.end(Succeeded, EndOK)
 	case VerdictTerminal:
-		d.record(o)
-		d.end(Dead, terminalEnd(o.Reason))
+		d.recordStep(e.Outcome)
+		d.end(Dead, terminalEnd(e.Reason))
 	default:
-		d.record(o)
-		d.again(o.After)
+		d.failStep(e.Outcome)
 	}
 }
 

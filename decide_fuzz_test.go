@@ -42,11 +42,15 @@ func checkTarget(t *testing.T, s Snapshot, p Policy, tr Transition) {
 	if tr.After < 0 || tr.After > left {
 		t.Errorf("After is %s, the deadline is %s away", tr.After, left)
 	}
-	if (tr.Wait != nil) != (tr.To == Awaiting) || tr.WaitLeft != 0 && tr.To != Awaiting {
+	submitting := s.State == Running && tr.To == Running && tr.Keep == nil
+	if (tr.Wait != nil) != (tr.To == Awaiting || submitting) || tr.WaitLeft != 0 && tr.To != Awaiting {
 		t.Errorf("to %s with wait %+v, ceiling %s", tr.To, tr.Wait, tr.WaitLeft)
 	}
 	switch tr.To {
 	case Running:
+		if s.State == Running && (submitting || tr.Keep != nil) {
+			break // the attempt goes on
+		}
 		if s.State != Pending || s.Charged() >= s.Tries || s.Remaining <= 0 {
 			t.Errorf("claimed a job that is %s, charged %d of %d, %s before its deadline", s.State, s.Charged(), s.Tries, s.Remaining)
 		}
@@ -121,10 +125,10 @@ func FuzzDecide(f *testing.F) {
 			s.State = States[i]
 		}
 		if bits&1 != 0 {
-			s.Wait = &Wait{Ticket: ID{7}, Step: "s", Silence: time.Duration(after), Retryable: bits&2 != 0}
+			s.Wait = &Wait{Ticket: ID{7}, Step: "s", Silence: time.Duration(after), Retryable: bits&2 != 0, Recall: bits&8 != 0}
 		}
 		o := Outcome{Verdict: Verdict(verdict), Reason: AttemptReason(reason), Error: reason, After: time.Duration(after)}
-		evs := []Event{Claimed{}, Settled{o}, Deferred{Reason: o.Reason, After: o.After, Uncounted: bits&4 != 0},
+		evs := []Event{Claimed{}, Settled{o, bits&4 != 0}, Submitting{Wait{Ticket: ID{7}, Recall: true}}, Kept{Delivered{Ticket: ID{7 * (bits >> 4 & 1)}, Outcome: o}}, Deferred{Reason: o.Reason, After: o.After, Uncounted: bits&4 != 0},
 			Parked{Wait{Ticket: ID{7}, Silence: time.Duration(after)}}, Delivered{Ticket: ID{7 * (bits >> 4 & 1)}, Outcome: o, Retryable: bits&8 != 0},
 			Progressed{ID{7}}, LeaseOver{}, WaitOver{}, DeadlineOver{}, CancelAsked{reason}, RedriveAsked{}, nil}
 		ev := evs[int(event)%len(evs)]
@@ -147,9 +151,12 @@ func FuzzDecide(f *testing.F) {
 		if tr.Wait != nil && tr.Wait == s.Wait {
 			t.Fatal("the transition shares its wait with the snapshot")
 		}
-		if tr.OnEnd != nil {
-			if _, _, err := tr.OnEnd.Prepare(time.Now()); err != nil {
-				t.Fatalf("the hook's job cannot be inserted, so the job can never end: %v", err)
+		for _, n := range []*New{tr.OnEnd, tr.Recall} {
+			if n == nil {
+				continue
+			}
+			if _, _, err := n.Prepare(time.Now()); err != nil {
+				t.Fatalf("the job %s that goes with it cannot be inserted, so this one can never move: %v", n.Kind, err)
 			}
 		}
 	})

@@ -34,13 +34,16 @@ func baseSnapshot(s State) Snapshot {
 }
 
 func settled(v Verdict, r AttemptReason, text string) Settled {
-	return Settled{Outcome{Verdict: v, Reason: r, Error: text}}
+	return Settled{Outcome: Outcome{Verdict: v, Reason: r, Error: text}}
 }
+
+// refused says that the step was provably not begun.
+func refused(s Settled) Settled { s.Refused = true; return s }
 
 func retry(r AttemptReason) Settled { return settled(VerdictRetry, r, "it broke") }
 
 func retryIn(d time.Duration) Settled {
-	return Settled{Outcome{Verdict: VerdictRetry, Error: "it broke", After: d}}
+	return Settled{Outcome: Outcome{Verdict: VerdictRetry, Error: "it broke", After: d}}
 }
 
 func answer(v Verdict, r AttemptReason) Delivered {
@@ -55,6 +58,11 @@ func lastLeft(s *Snapshot)   { s.Attempt = s.Tries - 1 }
 func overdue(s *Snapshot)    { s.Remaining = -time.Second }
 func nearEnd(s *Snapshot)    { s.Remaining = time.Second }
 func withTicket(s *Snapshot) { s.Wait = &Wait{Ticket: ticketA, Step: "render", Node: "a"} }
+
+// recalled: the node wants to be told when nobody waits any more.
+func recalled(s *Snapshot) {
+	s.Wait = &Wait{Ticket: ticketA, Step: "render", Node: "a", Pool: "gpu", Recall: true}
+}
 
 func crashed(n int) func(*Snapshot)   { return func(s *Snapshot) { s.Crashed = n } }
 func deferred(n int) func(*Snapshot)  { return func(s *Snapshot) { s.Deferred = n } }
@@ -97,7 +105,6 @@ var settleRows = []row{
 	{"P5", one(Running), retry(AttemptPanic), "attempts are left", nil, Policy{}},
 	{"P5", one(Running), retry(AttemptGoexit), "attempts are left", nil, Policy{}},
 	{"P5", one(Running), retry(AttemptTimedOut), "attempts are left", nil, Policy{}},
-	{"P5", one(Running), retry(AttemptSubmitFailed), "the step could not be handed over: it spends only the job's budget", withTicket, Policy{}},
 	{"P5", one(Running), settled("maybe", "", "it broke"), "an unknown verdict is never success", nil, Policy{}},
 	{"P5", one(Running), settled("", AttemptOK, "it broke"), "no verdict at all, whatever the reason says", nil, Policy{}},
 	{"P12", one(Running), retry("words of a server"), "the reason is not on the list", nil, Policy{}},
@@ -147,6 +154,18 @@ var deferRows = []row{
 }
 
 var stepRows = []row{
+	{"P9", one(Running), Submitting{Wait{Ticket: ticketA, Step: "render", Node: "a"}}, "before anything is sent", nil, Policy{}},
+	{"P9", one(Running), Submitting{Wait{Ticket: ticketB, Step: "render", Node: "b"}}, "another node after a refusal", withTicket, Policy{}},
+	{"P3", notRunning, Submitting{Wait{Ticket: ticketA, Step: "render"}}, "", nil, Policy{}},
+	{"P3", ended, Submitting{Wait{Ticket: ticketA, Step: "render"}}, "", nil, Policy{}},
+	{"P10", one(Running), retry(AttemptSubmitFailed), "the node may have begun: first of the step's 2 attempts", withTicket, Policy{}},
+	{"P1 P10", one(Running), retry(AttemptSubmitFailed), "the node may have begun: second of the step's 2 attempts", all(withTicket, stepSpent(1)), Policy{}},
+	{"P10", one(Running), refused(retry(AttemptSubmitFailed)), "the node has not begun: only the job is charged", all(withTicket, stepSpent(1)), Policy{}},
+	{"P5", one(Running), settled(VerdictTerminal, AttemptRefused, "it broke"), "a ticket was out", withTicket, Policy{}},
+	{"", one(Running), retry(AttemptSubmitFailed), "the node may have begun, and can be told to stop", recalled, Policy{}},
+	{"", one(Running), refused(retry(AttemptSubmitFailed)), "the node has not begun, and need not be told", recalled, Policy{}},
+	{"", one(Running), Deferred{Reason: AttemptShutdown}, "a ticket was out, and the node can be told to stop", recalled, Policy{}},
+	{"", one(Running), Deferred{Reason: AttemptBusy, After: time.Minute}, "the node has not begun, and need not be told", recalled, Policy{}},
 	{"", one(Running), Parked{Wait{Ticket: ticketA, Step: "render", Node: "a"}}, "", nil, Policy{}},
 	{"", one(Running), Parked{Wait{Ticket: ticketA, Step: "render", Silence: time.Minute}}, "the node says that it is at work every minute", nil, Policy{}},
 	{"P1", one(Running), Parked{Wait{Ticket: ticketA, Step: "render", Silence: time.Minute}}, "the deadline is the ceiling", nearEnd, Policy{}},
@@ -173,6 +192,12 @@ var stepRows = []row{
 	{"", one(Running), answer(VerdictRetry, AttemptStepError), "the lease is over, the park was never written", withTicket, Policy{}},
 	{"P5", one(Awaiting), answer(VerdictTerminal, AttemptStepError), "the node says that no retry helps", nil, Policy{}},
 	{"P5", one(Awaiting), answer(VerdictTerminal, AttemptRefused), "the far end refuses the item", nil, Policy{}},
+
+	{"P9", one(Running), Kept{answer(VerdictOK, "")}, "the attempt that holds the ticket still runs", withTicket, Policy{}},
+	{"P3", []State{Running}, Kept{answer(VerdictOK, "")}, "no ticket was recorded", nil, Policy{}},
+	{"P3", []State{Pending, Awaiting}, Kept{answer(VerdictOK, "")}, "", nil, Policy{}},
+	{"P3", ended, Kept{answer(VerdictOK, "")}, "", nil, Policy{}},
+	{"", one(Awaiting), answer(VerdictRetry, AttemptStepError), "the node has had its say, and need not be told", recalled, Policy{}},
 
 	{"", one(Awaiting), Progressed{Ticket: ticketA}, "no silence is watched", nil, Policy{}},
 	{"", one(Awaiting), Progressed{Ticket: ticketA}, "resets the silence", func(s *Snapshot) { s.Wait.Silence = time.Minute }, Policy{}},
@@ -202,6 +227,9 @@ var sweepRows = []row{
 	{"P10", one(Awaiting), WaitOver{}, "an earlier answer said that a retry helps: second of 5", func(s *Snapshot) { s.StepSpent, s.Wait.Retryable = 1, true }, Policy{}},
 	{"P1 P10", one(Awaiting), WaitOver{}, "the job's attempts are spent", spent, Policy{}},
 	{"P1", one(Awaiting), WaitOver{}, "the deadline has passed as well", overdue, Policy{}},
+	{"", one(Awaiting), WaitOver{}, "the node can be told to stop", recalled, Policy{}},
+	{"", one(Running), LeaseOver{}, "a ticket was out, and the node can be told to stop", recalled, Policy{}},
+	{"", one(Awaiting), DeadlineOver{}, "the node can be told to stop", all(overdue, recalled), Policy{}},
 	{"", []State{Pending, Running}, WaitOver{}, "", nil, Policy{}},
 	{"P3", ended, WaitOver{}, "", nil, Policy{}},
 
@@ -218,6 +246,7 @@ var personRows = []row{
 	{"P1", one(Running), CancelAsked{}, "nobody says why", nil, Policy{}},
 	{"P1", one(Awaiting), CancelAsked{Why: "a duplicate"}, "", nil, Policy{}},
 	{"", one(Running), CancelAsked{Why: "a duplicate"}, "the policy names a hook", nil, hook},
+	{"", one(Awaiting), CancelAsked{Why: "a duplicate"}, "the node can be told to stop", recalled, Policy{}},
 	{"P3", ended, CancelAsked{}, "", nil, Policy{}},
 
 	{"P10", []State{Dead, Cancelled}, RedriveAsked{}, "redrives are left: 10 more attempts, 30 more days", func(s *Snapshot) {

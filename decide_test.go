@@ -107,7 +107,7 @@ func (r row) decide(from State) Transition {
 }
 
 func everyEvent() []Event {
-	return []Event{Claimed{}, Settled{}, Deferred{}, Parked{}, Delivered{}, Progressed{}, LeaseOver{},
+	return []Event{Claimed{}, Settled{}, Deferred{}, Submitting{}, Parked{}, Delivered{}, Kept{}, Progressed{}, LeaseOver{},
 		WaitOver{}, DeadlineOver{}, CancelAsked{}, RedriveAsked{}}
 }
 
@@ -123,6 +123,11 @@ func eventText(ev Event) string {
 	}
 	switch e := ev.(type) {
 	case Settled:
+		outcome(e.Outcome)
+		if e.Refused {
+			words = append(words, "refused")
+		}
+	case Kept:
 		outcome(e.Outcome)
 	case Delivered:
 		outcome(e.Outcome)
@@ -203,6 +208,15 @@ func besidesText(tr Transition) string {
 	}
 	if tr.Step != nil {
 		words = append(words, "result of step "+tr.Step.Step+" stored")
+	}
+	if tr.Keep != nil {
+		words = append(words, "the answer is kept")
+	}
+	if tr.To == Running && tr.Wait != nil {
+		words = append(words, "ticket for node "+tr.Wait.Node+" recorded")
+	}
+	if tr.Recall != nil {
+		words = append(words, "inserts "+tr.Recall.Kind)
 	}
 	if tr.Deadline > 0 {
 		words = append(words, "deadline in "+short(tr.Deadline))

@@ -49,6 +49,9 @@ type Job struct {
 	Now time.Time `json:"-"`
 	// Fence is what a transition decided on this reading is fenced with.
 	Fence Fence `json:"-"`
+	// Answer is the answer that was kept while the attempt that holds the ticket
+	// runs; only of a running job.
+	Answer *Delivered `json:"-"`
 	// StepSpent and WaitEnds are what Decide needs of an awaiting job.
 	StepSpent int       `json:"-"`
 	WaitEnds  time.Time `json:"-"`
@@ -150,8 +153,17 @@ func (j Job) Snapshot() Snapshot {
 		WaitLeft: j.WaitEnds.Sub(j.Now), StepSpent: j.StepSpent}
 }
 
-// Passed says which event the passing of time has brought the job: LeaseOver,
-// WaitOver, DeadlineOver, or nil for none that may be acted upon yet. leases
+// Answered says which event an answer is for the job: Kept while the attempt that
+// holds the ticket runs, Delivered else.
+func (j Job) Answered(d Delivered) Event {
+	if j.State == Running {
+		return Kept{d}
+	}
+	return d
+}
+
+// Passed says which event the passing of time has brought the job: LeaseOver (or
+// Delivered, where an answer was kept), WaitOver, DeadlineOver, or nil for none that may be acted upon yet. leases
 // tells that the living had their chance to renew theirs, ends that the clock
 // may be trusted with waits and deadlines. It is pure and total.
 func (j Job) Passed(leases, ends bool) Event {
@@ -162,6 +174,8 @@ func (j Job) Passed(leases, ends bool) Event {
 	switch {
 	case !j.State.Live(), j.Alarm.After(j.Now), lost && !leases, overdue && !ends:
 		return nil
+	case lost && j.Answer != nil: // it was answered before it could park
+		return *j.Answer
 	case lost: // also when overdue by now: the crash is what happened first, and is counted
 		return LeaseOver{}
 	case overdue:

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Store is what every store offers, in three groups; consumers name the group
+// Store is what every store offers, in four groups; consumers name the group
 // they need. internal/storetest defines each clause. All methods may be called
 // from any number of goroutines; concurrent calls are committed together.
 type Store interface {
 	Queue
 	Reader
 	Keeper
+	Remote
 }
 
 // Queue is what a worker needs.
@@ -93,6 +94,35 @@ type Keeper interface {
 	SetNote(ctx context.Context, n Note) error
 	// Removed lists how many jobs were ever removed, per queue and end.
 	Removed(ctx context.Context) ([]Removal, error)
+}
+
+// Remote is what remote steps need besides.
+type Remote interface {
+	// Waits reads what answers are decided on: live jobs by id, in the given
+	// order, without payload and history. Where no live job has the id, the
+	// entry is the zero Job.
+	Waits(ctx context.Context, ids []ID) ([]Job, error)
+	// ReportNodes replaces what a process says of its nodes. It is forgotten
+	// after keep, unless it is said again.
+	ReportNodes(ctx context.Context, worker int64, nodes []NodeReport, keep time.Duration) error
+	// Nodes lists what processes say of their nodes, by pool, node and process.
+	Nodes(ctx context.Context) ([]NodeReport, error)
+}
+
+// NodeReport is what one process says of one node of a pool. Each process has
+// breakers of its own.
+type NodeReport struct {
+	Pool string `json:"pool"`
+	Node string `json:"node"` // "" = the report is of the inbox of the pool
+	// State is the breaker's: "closed", "open", "half-open".
+	State string `json:"state"`
+	// Probe is how long until the breaker admits a call; 0 = now.
+	Probe    time.Duration `json:"probe,omitempty"`
+	Failures int           `json:"failures,omitempty"` // in a row
+	Text     string        `json:"text,omitempty"`     // safe text for people
+	Worker   int64         `json:"worker,string"`      // out: who says so
+	At       time.Time     `json:"at"`                 // out: when it was said
+	ProbeAt  time.Time     `json:"probe_at,omitzero"`  // out: when the breaker admits a call
 }
 
 // Lane is one tenant's part of one queue, as a number that the store computes.

@@ -28,7 +28,7 @@ type Snapshot struct {
 	Counters
 	// Remaining is the time to the deadline; zero or less = it has passed.
 	Remaining time.Duration
-	// Wait is set while awaiting (and while running, between ticket and park).
+	// Wait is set while awaiting (and while running, from ticket to park).
 	// It is never written through.
 	Wait *Wait
 	// WaitLeft is the time to the ceiling of the wait; only while awaiting.
@@ -43,7 +43,13 @@ type Wait struct {
 	Ticket  ID            `json:"ticket"`
 	Step    string        `json:"step"`
 	Node    string        `json:"node,omitempty"`
+	Pool    string        `json:"pool,omitempty"`    // whose node it is
 	Silence time.Duration `json:"silence,omitempty"` // longest pause between progress notes; 0 = the ceiling alone
+	// Breaker is what the node's breaker gave to the submission, for the
+	// delivery to come back with; opaque.
+	Breaker string `json:"breaker,omitempty"`
+	// Recall: the node is to be told when nobody waits for it any more.
+	Recall bool `json:"recall,omitempty"`
 	// Retryable is what the node's latest answer for this step said.
 	Retryable bool `json:"retryable,omitempty"`
 }
@@ -115,6 +121,8 @@ type Transition struct {
 	Output []byte         // when To is Succeeded
 	Note   string         // why it ended, where no attempt says so: safe text
 	OnEnd  *New           // job to insert with the end, if any
+	Keep   *Delivered     // answer to store until the park, or the end of the lease
+	Recall *New           // job to insert that tells a node to stop, if any
 }
 
 // Refusal says why an event moves nothing.

@@ -55,6 +55,8 @@ func (t *tx) apply(m *settle.Transition) (settle.Applied, error) {
 		return t.revive(n, m)
 	case m.To.Ended():
 		moved, err = t.end(n, m)
+	case m.To == settle.Running:
+		moved, err = t.note(n, m)
 	default:
 		moved, err = t.move(n, m)
 	}
@@ -67,7 +69,13 @@ func (t *tx) apply(m *settle.Transition) (settle.Applied, error) {
 	if !moved {
 		return t.already(n, m)
 	}
-	return settle.Done, t.follow(n, m)
+	if err := t.follow(n, m); err != nil {
+		return "", err
+	}
+	if m.To == settle.Awaiting && m.Fence.State == settle.Running {
+		return settle.Done, t.answered(n, m.Wait.Ticket)
+	}
+	return settle.Done, nil
 }
 
 // refusedByCheck: the schema will not hold this row, for example a claimable
@@ -220,14 +228,33 @@ func (t *tx) follow(n int64, m *settle.Transition) error {
 			n, r.Step, r.Ticket[:], r.Node, r.Output, t.now)
 		faults = append(faults, err)
 	}
-	if m.OnEnd != nil {
-		hooks, err := t.s.check([]settle.New{*m.OnEnd})
+	if done := doneWith(m); !done.IsZero() {
+		_, err := t.exec(`delete from inbox where ticket = ?`, done[:])
+		faults = append(faults, err)
+	}
+	for _, job := range []*settle.New{m.OnEnd, m.Recall} {
+		if job == nil {
+			continue
+		}
+		hooks, err := t.s.check([]settle.New{*job})
 		if err == nil {
 			_, err = t.insertOne(&hooks[0]) // room is not asked: it goes with an end
 		}
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
+}
+
+// doneWith is the ticket for which nothing is kept any more; zero = none.
+func doneWith(m *settle.Transition) settle.ID {
+	switch {
+	case m.Step != nil:
+		return m.Step.Ticket
+	case m.Record != nil:
+		return m.Record.Ticket
+	default:
+		return settle.ID{}
+	}
 }
 
 // storable guards the column against text that nobody made safe: what every
@@ -243,7 +270,9 @@ func storable(text string) string {
 func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 	var same int64
 	var err error
-	if m.To.Ended() {
+	if m.Keep != nil {
+		// asked below
+	} else if m.To.Ended() {
 		same, err = number(t, `select 1 from ended where n = ? and state = ? and reason = ? and attempt = ? and redrives = ?`,
 			n, stateOf(m.To), string(m.End), m.Attempt, m.Redrives)
 	} else {
@@ -257,6 +286,13 @@ func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 	}
 	if same == 0 && err == nil && m.Step != nil {
 		same, err = number(t, `select 1 from step where n = ? and name = ? and ticket = ?`, n, m.Step.Step, m.Step.Ticket[:])
+	}
+	if same == 0 && err == nil && m.To == settle.Awaiting && m.Wait != nil { // parked, and answered since
+		same, err = number(t, `select 1 from step where n = ?1 and ticket = ?2 union all select 1 from attempt where n = ?1 and ticket = ?2 limit 1`,
+			n, m.Wait.Ticket[:])
+	}
+	if same == 0 && err == nil && m.Keep != nil {
+		same, err = number(t, `select 1 from inbox where ticket = ? and n = ?`, m.Keep.Ticket[:], n)
 	}
 	if err != nil {
 		return "", err

@@ -29,6 +29,16 @@ func TestHotStatementsSeek(t *testing.T) {
 	must(t, err)
 	check(t, len(first.Jobs) == 3 && len(more.Jobs) == 3, "claimed: %d, %d", len(first.Jobs), len(more.Jobs))
 	apply(t, st, decided(first.Jobs[0], success("1")), decided(first.Jobs[1], failure("x")), decided(first.Jobs[2], terminal("y")))
+	insert(t, st, task())
+	last, err := st.Claim(t.Context(), request(1))
+	must(t, err)
+	w := settle.Wait{Ticket: settle.NewID(), Step: "s"}
+	apply(t, st, decided(last.Jobs[0], settle.Submitting{Wait: w}))
+	waits, err := st.Waits(t.Context(), []settle.ID{last.Jobs[0].ID})
+	must(t, err)
+	answer := settle.Delivered{Ticket: w.Ticket, Outcome: settle.Outcome{Verdict: settle.VerdictOK}}
+	apply(t, st, waits[0].Decide(waits[0].Answered(answer), 0, false))
+	apply(t, st, decided(last.Jobs[0], settle.Parked{Wait: w}))
 	_, err = st.Overdue(t.Context(), settle.Cursor{}, 10)
 	must(t, err)
 	_, err = st.Ages(t.Context())
@@ -48,7 +58,8 @@ func TestHotStatementsSeek(t *testing.T) {
 		}
 		must(t, st.w.c.query("explain query plan "+q, func(r row) error {
 			step := r.text(3)
-			walks := strings.HasPrefix(step, "SCAN") && step != "SCAN CONSTANT ROW" || strings.Contains(step, "TEMP B-TREE")
+			few := step == "SCAN CONSTANT ROW" || step == "SCAN inbox" // answers to attempts that still run
+			walks := strings.HasPrefix(step, "SCAN") && !few || strings.Contains(step, "TEMP B-TREE")
 			check(t, !walks, "%s:\n%s", step, q)
 			return nil
 		}))

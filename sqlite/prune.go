@@ -18,6 +18,9 @@ func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.P
 	k = k.WithDefaults()
 	err = s.write(ctx, "prune", func(t *tx) error {
 		p = settle.Pruned{}
+		if err := t.forget(); err != nil {
+			return err
+		}
 		for _, part := range []struct {
 			where string
 			until int64
@@ -57,6 +60,16 @@ func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.P
 	}
 	p.Log, err = s.trimLog(ctx)
 	return p, err
+}
+
+// forget removes what nobody will read any more: answers whose attempt is over,
+// and what processes said of their nodes long ago.
+func (t *tx) forget() error {
+	_, err := t.exec(`delete from inbox where not exists (select 1 from live l where l.n = inbox.n and l.state <> 0)`)
+	if err == nil {
+		_, err = t.exec(`delete from node where until <= ?`, t.now)
+	}
+	return err
 }
 
 // prunable lists rows past their time whose queue does not keep them longer.

@@ -12,10 +12,11 @@ import (
 
 // One list of columns for live rows and one for ended ones: shown alike.
 const (
-	selectLive = `select l.n, b.id, b.at, b.queue, b.kind, b.tenant, b.key, b.policy, ` + counterCols + `, l.state, l.due, l.alarm, l.deadline,
-		l.since, l.suspect, l.worker, l.batch, l.wait, 0, '', null, 0,
-		(select max(until) from hold h where h.queue = b.queue and (h.whole = 1 or h.tenant = b.tenant)), b.input, null
+	liveCols = `select l.n, b.id, b.at, b.queue, b.kind, b.tenant, b.key, b.policy, ` + counterCols + `, l.state, l.due, l.alarm, l.deadline,
+		l.since, l.suspect, l.worker, l.batch, l.wait, 0, '', null, 0, `
+	selectLive = liveCols + `(select max(until) from hold h where h.queue = b.queue and (h.whole = 1 or h.tenant = b.tenant)), b.input, null
 		from live l join body b using (n)`
+	selectWait  = liveCols + `null, null, null from live l join body b using (n)` // what an answer is decided on
 	selectEnded = `select l.n, b.id, b.at, b.queue, b.kind, b.tenant, b.key, b.policy, ` + counterCols + `, l.state, 0, 0, 0,
 		l.since, 0, l.worker, null, null, l.at, l.reason, l.output, l.acked, null, b.input, l.note
 		from ended l join body b using (n)`
@@ -63,6 +64,9 @@ func (s *Store) waiting(c conn, j *settle.Job, n int64, doc []byte) error {
 	spent, err := number(c, `select count(*) from attempt where n = ? and k > ? and step = ? and ticket is not null`,
 		n, j.Base, w.Step)
 	j.StepSpent = int(spent)
+	if err == nil && j.State == settle.Running {
+		j.Answer, err = kept(c, w.Ticket)
+	}
 	return err
 }
 

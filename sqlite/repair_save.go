@@ -15,6 +15,10 @@ import (
 // job's payload before its state, history before what is made of lost states.
 var ours = []string{"queue", "body", "ended", "live", "attempt", "step", "inbox", "hold", "tally"}
 
+// fleeting are tables of ours whose rows pass by themselves within a minute:
+// the new file has them empty.
+var fleeting = []string{"node"}
+
 // salvage carries what is readable of an image into a new database.
 type salvage struct {
 	im      *image
@@ -252,7 +256,7 @@ func (s *salvage) others(ctx context.Context) error {
 	var later []string // indexes, views and triggers: once the rows are there
 	for _, o := range s.objects {
 		switch {
-		case o.sql == "" || slices.Contains(ours, o.table) || o.name == "schema_version" || strings.HasPrefix(o.name, "sqlite_"):
+		case o.sql == "" || slices.Contains(ours, o.table) || slices.Contains(fleeting, o.table) || o.name == "schema_version" || strings.HasPrefix(o.name, "sqlite_"):
 		case o.kind == "table" && o.root > 0:
 			if err := s.other(ctx, o); err != nil {
 				return fmt.Errorf("save %s: %w", o.name, err)

@@ -28,6 +28,8 @@ type attempt struct {
 	then  func()        // called when the last one has been; may be nil
 
 	mu     sync.Mutex
+	wait   *settle.Wait // the ticket that was recorded for its one job, if any
+	spent  int          // attempts of that step before
 	phase  phase
 	lost   int // jobs that this process no longer holds
 	began  time.Time
@@ -126,6 +128,11 @@ func (a *attempt) runs() (began time.Time, ok bool) {
 func (a *attempt) snapshot(i int) settle.Snapshot {
 	s := a.jobs[i].Snapshot
 	s.Remaining -= time.Since(a.claimed)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.wait != nil {
+		s.Wait, s.StepSpent = a.wait, a.spent
+	}
 	return s
 }
 

@@ -44,7 +44,8 @@ var errNoResult = errors.New("the batch handler gave no result for this job")
 func HandleBatch[In, Out any](w *Worker, k settle.Kind[In, Out], o BatchOpts, f func(context.Context, []*Job[In]) []Result[Out]) {
 	w.register(k.Name())
 	w.fault(o.validate(k.Name()))
-	w.batches[k.Name()] = batchKind{o, func(ctx context.Context, claimed []settle.ClaimedJob, answers []answer) {
+	w.batches[k.Name()] = batchKind{o, func(ctx context.Context, a *attempt) {
+		claimed, answers := a.jobs, a.answers
 		jobs := make([]*Job[In], 0, len(claimed))
 		place := make([]int, 0, len(claimed)) // of jobs in claimed
 		for i := range claimed {

@@ -112,7 +112,7 @@ func call(ctx context.Context, a *attempt) {
 			a.fail(panicked(p))
 		}
 	}()
-	a.run(ctx, a.jobs, a.answers)
+	a.run(ctx, a)
 }
 
 // fail gives all jobs of the attempt the same answer.

@@ -40,6 +40,7 @@ type Settled struct {
 	Applied    settle.Applied
 	Took       time.Duration // how long the handler ran; 0 = it did not
 	By         string        // "holder" or "sweep"
+	Wait       *settle.Wait  // what the job waited for, where a sweep ended that
 }
 
 // Who makes a transition.

@@ -13,6 +13,8 @@ import (
 type Job[In any] struct {
 	settle.ClaimedJob
 	In In
+
+	held *attempt // nil in a job that a test made up, and in batches
 }
 
 // Handle registers the handler of a kind. It must be called before Run; a
@@ -30,7 +32,7 @@ type Job[In any] struct {
 // JSON or too large is terminal ("output").
 func Handle[In, Out any](w *Worker, k settle.Kind[In, Out], f func(context.Context, *Job[In]) (Out, error)) {
 	HandleRaw(w, k.Name(), func(ctx context.Context, raw *Job[[]byte]) ([]byte, error) {
-		j := Job[In]{ClaimedJob: raw.ClaimedJob}
+		j := Job[In]{ClaimedJob: raw.ClaimedJob, held: raw.held}
 		if err := decode(raw.Input, &j.In); err != nil {
 			return nil, err
 		}
@@ -46,14 +48,14 @@ func Handle[In, Out any](w *Worker, k settle.Kind[In, Out], f func(context.Conte
 // bytes: for commands and HTTP targets. All else is as with [Handle].
 func HandleRaw(w *Worker, kind string, f func(context.Context, *Job[[]byte]) ([]byte, error)) {
 	w.register(kind)
-	w.singles[kind] = func(ctx context.Context, jobs []settle.ClaimedJob, answers []answer) {
-		j := Job[[]byte]{ClaimedJob: jobs[0], In: jobs[0].Input}
-		answers[0].out, answers[0].err = f(ctx, &j)
+	w.singles[kind] = func(ctx context.Context, a *attempt) {
+		j := Job[[]byte]{ClaimedJob: a.jobs[0], In: a.jobs[0].Input, held: a}
+		a.answers[0].out, a.answers[0].err = f(ctx, &j)
 	}
 }
 
 // handler runs one attempt: one answer per job, in order. It may panic.
-type handler func(ctx context.Context, jobs []settle.ClaimedJob, answers []answer)
+type handler func(ctx context.Context, a *attempt)
 
 // answer is what a handler said of one job.
 type answer struct {

@@ -21,8 +21,10 @@ type life struct {
 	store  settle.Store
 	events Events // logs and the user's; every function is set
 	counts *counts
+	looks  []func(context.Context, []settle.Job) // before waits are ended
 	start  time.Time
 
+	besides  []func(context.Context)
 	claimers []*claimer
 	ledger   ledger
 	settler  *settler
@@ -59,7 +61,7 @@ type counts struct {
 }
 
 func newLife(ctx context.Context, w *Worker) *life {
-	l := &life{Config: w.config, id: w.id, store: w.store, counts: &w.counts, start: time.Now()}
+	l := &life{Config: w.config, id: w.id, store: w.store, counts: &w.counts, looks: w.looks, besides: w.besides, start: time.Now()}
 	l.events = join(logEvents(l.Logger), w.config.Events)
 	l.ledger = ledger{held: map[settle.ID]holding{}, onQuiet: l.onQuiet}
 	l.settler = newSettler(l)
@@ -100,6 +102,9 @@ func (l *life) run(ctx context.Context) error {
 	l.loops.Go(func() { l.watchLoop(l.keep) })
 	l.loops.Go(func() { l.every(l.keep, "sweep", l.Sweep, l.sweeper.step) })
 	l.loops.Go(func() { l.every(l.keep, "prune", prunePause, l.sweeper.prune) })
+	for _, f := range l.besides {
+		l.loops.Go(func() { f(l.keep) })
+	}
 	<-claims.Done()
 	l.events.Claiming(true, context.Cause(claims).Error())
 	l.ledger.waitQuiet(l.halt) // at the limit, what is buffered is still run

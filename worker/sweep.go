@@ -86,6 +86,7 @@ func (s *sweeper) step(ctx context.Context) (more bool, err error) {
 func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) error {
 	ts := make([]settle.Transition, 0, len(page.Jobs))
 	jobs := make([]*settle.Job, 0, len(page.Jobs))
+	var over []settle.Job // waits that end
 	for i := range page.Jobs {
 		j := &page.Jobs[i]
 		j.Now = page.Now
@@ -96,8 +97,12 @@ func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) 
 		}
 		if t := j.Decide(ev, rand.Float64(), true); t.Refusal == "" {
 			ts, jobs = append(ts, t), append(jobs, j)
+			if j.State == settle.Awaiting {
+				over = append(over, *j)
+			}
 		}
 	}
+	s.life.look(ctx, over)
 	said, last, err := s.life.applyEach(ctx, ts)
 	if err != nil { // if it was the rows after all, they hold up nobody behind them
 		s.after = settle.Cursor{At: jobs[last].Fence.Seen, Row: jobs[last].Fence.Handle}
@@ -105,7 +110,7 @@ func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) 
 	for i, j := range jobs {
 		if said[i] != "" {
 			s.life.events.Settled(Settled{Job: j.ID, Kind: j.Kind, Queue: j.Queue, Tenant: j.Tenant,
-				Attempt: j.Attempt, Transition: ts[i], Applied: said[i], By: bySweep})
+				Attempt: j.Attempt, Transition: ts[i], Applied: said[i], By: bySweep, Wait: j.Wait})
 		}
 	}
 	return err

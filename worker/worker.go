@@ -64,6 +64,8 @@ type Worker struct {
 	faults  []error
 	singles map[string]handler
 	batches map[string]batchKind
+	besides []func(context.Context)
+	looks   []func(context.Context, []settle.Job)
 
 	counts  counts
 	now     atomic.Pointer[life] // the latest Run

@@ -53,6 +53,7 @@ func (r results) bars() (out []bar) {
 		}
 		out = append(out, r.tunedBars(level)...)
 		out = append(out, r.latencyBars(level)...)
+		out = append(out, r.waitBars(level)...)
 		for _, row := range []string{fairTen, fairMil} {
 			if s, ok := r.of(row, level, "settle", wait); ok {
 				out = append(out, bar{level, row + ": wait", "≤ 25 ms", number(s.median) + " ms", s.median <= 25})
@@ -95,6 +96,41 @@ func (r results) latencyBars(level string) (out []bar) {
 	if ok2 && ok4 {
 		out = append(out, bar{level, "enqueue to start, p99", fmt.Sprintf("≤ 8 commits = %s ms", number(8*commit.median)),
 			number(worst.median) + " ms", worst.median <= 8*commit.median})
+	}
+	return out
+}
+
+// waitBars: what parked waits may cost, and how soon answers are settled.
+func (r results) waitBars(level string) (out []bar) {
+	at := func(row, value string) (float64, bool) {
+		s, ok := r.of(row, level, "settle", value)
+		return s.median, ok
+	}
+	most := func(what, unit string, limit, x float64, ok bool) {
+		if ok {
+			out = append(out, bar{level, what, "≤ " + number(limit) + unit, number(x) + unit, x <= limit})
+		}
+	}
+	for _, v := range []string{gos, sockets} {
+		few, ok1 := at(waits10, v)
+		many, ok2 := at(waitsTen, v)
+		most(waitsTen+": "+v+", as 10 waits", "", few, many, ok1 && ok2)
+	}
+	x, ok := at(waitsTen, idleCPU)
+	most(waitsTen+": CPU, idle", " % of a core", 1, x, ok)
+	x, ok = at(waitsTen, burst)
+	most(waitsTen+": all answered at once", " ms", 2000, x, ok)
+	floor, ok1 := r.of(latency, level, "floor", p50)
+	x, ok = at(answerLow, p50)
+	most(answerLow+": p50, above a commit", " ms", 2, x-floor.median, ok && ok1)
+	x, ok = at(answerLow, p99)
+	most(answerLow+": p99, above a commit", " ms", 15, x-floor.median, ok && ok1)
+	x, ok = at(answerMil, p99)
+	most(answerMil+": p99", " ms", 100, x, ok)
+	few, ok1 := at(answerTen, rss)
+	many, ok2 := at(answerMil, rss)
+	if ok1 && ok2 {
+		out = append(out, bar{level, "memory with 1 million waits ÷ 20 thousand", "≤ 1.2×", times(many / few), many <= 1.2*few})
 	}
 	return out
 }

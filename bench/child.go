@@ -22,6 +22,8 @@ var measures = map[string]func(context.Context, spec, queue) (map[string]float64
 	"latency":  measureLatency,
 	"fairness": measureFairness,
 	"recovery": measureRecovery,
+	"burst":    measureBurst,
+	"answers":  measureAnswers,
 }
 
 // child makes one measurement: the spec comes as an argument, the line goes to

@@ -57,6 +57,7 @@ type spec struct {
 	Callers  int           `json:"callers,omitempty"`   // goroutines that enqueue
 	Batch    int           `json:"batch,omitempty"`     // jobs of one enqueue call
 	InFlight int           `json:"in_flight,omitempty"` // producers pause above; 0 = never
+	Rate     int           `json:"rate,omitempty"`      // answers a second
 	Slots    int           `json:"slots,omitempty"`     // of settle's worker; 0 = its default
 	Shipped  bool          `json:"shipped,omitempty"`   // settle's lease and sweep as shipped
 	Path     string        `json:"-"`                   // the database file
@@ -81,6 +82,10 @@ const (
 	longest   = "ms max"
 	wait      = "ms until B starts"
 	overdue   = "B did not start" // 1 = wait is only a lower bound
+	burst     = "ms until all are settled"
+	idleCPU   = "% of a core, idle"
+	gos       = "goroutines"
+	sockets   = "connections"
 	first     = "s until the first runs again"
 	last      = "s until the last runs again"
 	bound     = "s allowed"

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -73,13 +74,18 @@ func (s *Store) tell(h *hints) {
 	}
 }
 
-// How often another process's commits are looked for.
-const otherPoll = 10 * time.Millisecond
+// How often another process's commits are looked for, and how often once nothing
+// has been written for a while: a process with nothing to do should cost nothing.
+const (
+	otherPoll = 10 * time.Millisecond
+	quietPoll = 30 * time.Millisecond
+)
 
 // Listen calls nudge for every commit of this process that concerns the queue,
 // and with 0 when another process has committed anything: that is seen by
 // PRAGMA data_version on the writing connection, where only others' commits
-// change it.
+// change it. It is asked while the log has been written to of late: looking at
+// a file costs a hundredth of it.
 func (s *Store) Listen(ctx context.Context, queue string, nudge func(settle.Lane)) error {
 	l := &listener{queue, nudge}
 	s.bus.mu.Lock()
@@ -93,9 +99,10 @@ func (s *Store) Listen(ctx context.Context, queue string, nudge func(settle.Lane
 		delete(s.bus.listen, l)
 		s.bus.mu.Unlock()
 	}()
-	tick := time.NewTicker(otherPoll)
+	tick := time.NewTimer(otherPoll)
 	defer tick.Stop()
-	for last := int64(-1); ; {
+	var log fileLook
+	for last := int64(-1); ; tick.Reset(log.pause()) {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -103,6 +110,9 @@ func (s *Store) Listen(ctx context.Context, queue string, nudge func(settle.Lane
 		}
 		if s.closed.Load() {
 			return fmt.Errorf("listen: %w", settle.ErrClosed)
+		}
+		if !log.written(s.path+"-wal") && last >= 0 {
+			continue
 		}
 		version, ok := s.version()
 		if ok && last >= 0 && version != last {
@@ -112,6 +122,38 @@ func (s *Store) Listen(ctx context.Context, queue string, nudge func(settle.Lane
 			last = version
 		}
 	}
+}
+
+// fileLook tells whether the write-ahead log has been written to lately. A clock
+// of files may stand still for some milliseconds, so after a change it goes on
+// saying yes for a while.
+type fileLook struct {
+	size  int64
+	at    time.Time
+	quiet int // looks since the last change
+}
+
+const quietLooks = 20
+
+// pause is how long until the next look.
+func (l *fileLook) pause() time.Duration {
+	if l.quiet < 10*quietLooks {
+		return otherPoll
+	}
+	return quietPoll
+}
+
+func (l *fileLook) written(path string) bool {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil: // nobody knows
+		l.quiet = 0
+	case info.Size() != l.size || !info.ModTime().Equal(l.at):
+		l.size, l.at, l.quiet = info.Size(), info.ModTime(), 0
+	default:
+		l.quiet++
+	}
+	return l.quiet < quietLooks
 }
 
 // version asks for others' commits, unless the writer is at work: then it is

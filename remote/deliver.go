@@ -81,6 +81,7 @@ type judged struct {
 	i    int // of in
 	fate Fate
 	pool *Pool
+	job  *settle.Job
 	wait *settle.Wait
 	said breaker.Outcome
 }
@@ -140,6 +141,9 @@ func (d *delivery) apply(ctx context.Context, moves []settle.Transition, them []
 			if x.said != "" {
 				x.pool.observe(x.wait, x.said)
 			}
+			if moves[k].To != settle.Running && x.fate != Progress {
+				d.hub.tellOf(x.job, moves[k])
+			}
 		case settle.Already:
 			d.fates[x.i] = Duplicate
 		default:
@@ -153,7 +157,7 @@ func (d *delivery) apply(ctx context.Context, moves []settle.Transition, them []
 // there is nothing to write.
 func (d *delivery) judge(i int, j *settle.Job) (judged, settle.Event) {
 	in, w := &d.in[i], j.Wait
-	x := judged{i: i, pool: d.hub.pool(w.Pool), wait: w}
+	x := judged{i: i, pool: d.hub.pool(w.Pool), job: j, wait: w}
 	if x.pool == nil {
 		x.fate = Elsewhere
 		return x, nil

@@ -72,7 +72,8 @@ type Hub struct {
 	mu       sync.Mutex
 	pools    map[string]*Pool
 	attached map[*worker.Worker]bool
-	reading  bool // the inbox, in this process
+	teller   *worker.Worker // whose listeners hear of what answers do
+	reading  bool           // the inbox, in this process
 	changed  chan struct{}
 	looked   time.Time // when a last look failed
 }
@@ -109,6 +110,9 @@ func (h *Hub) Attach(w *worker.Worker) {
 		return
 	}
 	h.attached[w] = true
+	if h.teller == nil {
+		h.teller = w
+	}
 	worker.HandleRaw(w, settle.RecallKind, h.recall)
 	w.Listen(worker.Events{Settled: h.silence})
 	w.Beside(func(ctx context.Context) { h.report(ctx, w.ID()) })
@@ -150,6 +154,17 @@ func (h *Hub) pool(name string) *Pool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.pools[name]
+}
+
+// tellOf tells listeners of what an answer did.
+func (h *Hub) tellOf(j *settle.Job, t settle.Transition) {
+	h.mu.Lock()
+	w := h.teller
+	h.mu.Unlock()
+	if w != nil {
+		w.Tell(worker.Settled{Job: j.ID, Kind: j.Kind, Queue: j.Queue, Tenant: j.Tenant, Attempt: j.Attempt,
+			Transition: t, Applied: settle.Done, By: worker.ByAnswer})
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -39,7 +39,7 @@ type Settled struct {
 	Transition settle.Transition
 	Applied    settle.Applied
 	Took       time.Duration // how long the handler ran; 0 = it did not
-	By         string        // "holder" or "sweep"
+	By         string        // "holder", "sweep" or "answer"
 	Wait       *settle.Wait  // what the job waited for, where a sweep ended that
 }
 
@@ -47,6 +47,8 @@ type Settled struct {
 const (
 	byHolder = "holder"
 	bySweep  = "sweep"
+	// ByAnswer: an answer to a remote step.
+	ByAnswer = "answer"
 )
 
 // join calls both functions of each pair, the first one's before the second's;

@@ -62,7 +62,7 @@ type counts struct {
 
 func newLife(ctx context.Context, w *Worker) *life {
 	l := &life{Config: w.config, id: w.id, store: w.store, counts: &w.counts, looks: w.looks, besides: w.besides, start: time.Now()}
-	l.events = join(logEvents(l.Logger), w.config.Events)
+	l.events = join(w.log, w.config.Events)
 	l.ledger = ledger{held: map[settle.ID]holding{}, onQuiet: l.onQuiet}
 	l.settler = newSettler(l)
 	l.sweeper = newSweeper(l)

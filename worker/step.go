@@ -55,6 +55,10 @@ func (j *Job[In]) Submitting(ctx context.Context, w settle.Wait, spent int) erro
 // Listen adds a listener to Config.Events, called after it. Before Run only.
 func (w *Worker) Listen(e Events) { w.config.Events = join(w.config.Events, e) }
 
+// Tell tells the worker's listeners and log of a transition that was made beside
+// it, such as by an answer that came.
+func (w *Worker) Tell(s Settled) { join(w.log, w.config.Events).Settled(s) }
+
 // Beside runs f for as long as the worker lives, from the start of Run until the
 // last job is settled, when the context of f ends. Before Run only.
 func (w *Worker) Beside(f func(context.Context)) { w.besides = append(w.besides, f) }

@@ -60,6 +60,7 @@ var (
 type Worker struct {
 	store   settle.Store
 	config  Config
+	log     Events
 	id      int64
 	faults  []error
 	singles map[string]handler
@@ -82,6 +83,7 @@ func New(s settle.Store, c Config) *Worker {
 	var err error
 	w.config, err = c.withDefaults()
 	w.fault(err)
+	w.log = logEvents(w.config.Logger)
 	w.stopped, w.stop = context.WithCancelCause(context.Background())
 	return w
 }

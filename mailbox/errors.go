@@ -24,13 +24,14 @@ var (
 )
 
 // IsFinal reports whether err, or one that it wraps, is a final answer: a
-// *[StepError] or a *[ProtocolError]. Waiting any longer brings nothing. Whether
-// the work is tried again is another question, which a final answer may well
-// say yes to. False for nil.
+// *[StepError] or a *[ProtocolError]; or a *[ConsumedError], after which none can
+// come. Waiting any longer brings nothing. Whether the work is tried again is
+// another question, which a final answer may well say yes to. False for nil.
 func IsFinal(err error) bool {
 	var step *StepError
 	var protocol *ProtocolError
-	return errors.As(err, &step) || errors.As(err, &protocol)
+	var consumed *ConsumedError
+	return errors.As(err, &step) || errors.As(err, &protocol) || errors.As(err, &consumed)
 }
 
 // Retry is what a node says of trying a failed step again.

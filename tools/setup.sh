@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go: a C compiler for the race detector (the
-# product itself is built without one), and ps.
+# product itself is built without one), ps, Redis, and what the examples of nodes
+# are written in: Python, curl, openssl.
 set -euo pipefail
 
 if ! command -v go > /dev/null; then
@@ -25,6 +26,11 @@ works() {
 packages=()
 works || packages+=(gcc libc6-dev)
 command -v ps > /dev/null || packages+=(procps) # tests look at processes that they started
+command -v redis-server > /dev/null || packages+=(redis-server)
+command -v redis-cli > /dev/null || packages+=(redis-tools)
+/usr/bin/python3 -c 'import redis' 2> /dev/null || packages+=(python3 python3-redis)
+command -v curl > /dev/null || packages+=(curl)
+command -v openssl > /dev/null || packages+=(openssl)
 if [ ${#packages[@]} -eq 0 ]; then
 	exit 0
 fi
@@ -39,10 +45,22 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit 1
 fi
 
+# Every test starts a server of its own: the service that comes with the package
+# is not started, neither now nor when the machine is.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	trap 'rm -f $policy' EXIT
+	printf '#!/bin/sh\nexit 101\n' > $policy
+	chmod +x $policy
+fi
+
 echo "setup: $install"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq < /dev/null
 $install -qq < /dev/null > /dev/null
+if [[ " ${packages[*]} " == *" redis-server "* ]]; then
+	update-rc.d redis-server disable > /dev/null 2>&1 || true # no init system, no service
+fi
 
 if ! works; then
 	echo "setup: gcc is installed, and yet '$(go env CC)' cannot build a program" >&2

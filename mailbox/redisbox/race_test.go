@@ -1,0 +1,5 @@
+//go:build race
+
+package redisbox
+
+const raceDetector = true

@@ -17,7 +17,7 @@ TOOL     := go tool -modfile=internal/tools/tools.mod
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
-setup: ## install what the tests need beside Go: a C compiler for the race detector, ps, Redis, Python, curl, openssl
+setup: ## install what the tests need beside Go: a C compiler for the race detector, ps, Redis, Python, curl, jq, openssl
 	@tools/setup.sh
 
 test: setup ## run all tests with the race detector

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -28,11 +29,14 @@ func (d *decision) abandons(ev Event) bool {
 	case Delivered:
 		return false // it has had its say
 	case Deferred:
-		return e.Reason == AttemptShutdown || e.Reason == AttemptSnoozed // the others: it was not begun
+		return !slices.Contains(unbegun, e.Reason)
 	default:
 		return true
 	}
 }
+
+// unbegun are the deferrals after which the node is not at work.
+var unbegun = []AttemptReason{AttemptNoNode, AttemptBusy, AttemptRateLimited, AttemptLaneHeld}
 
 // recall is a job that tells the node to stop.
 func (d *decision) recall() *New {

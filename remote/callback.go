@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/redact"
 	"github.com/settle-go/settle/mailbox"
 )
 
@@ -33,16 +34,24 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in.Doc = doc
-	in.unsigned = !signed(strings.Join(r.Header.Values(SignatureHeader), ","), key, doc)
+	if len(doc) > mailbox.MaxDocument { // it is judged for that: its signature cannot be checked
+		_, _ = io.CopyN(io.Discard, r.Body, maxRest)
+	} else {
+		in.unsigned = !signed(strings.Join(r.Header.Values(SignatureHeader), ","), key, doc)
+	}
 	fates, err := h.deliver(r.Context(), []Incoming{in})
 	if err != nil {
-		h.log.Error("an answer could not be recorded", "job", in.Job, "error", err)
+		h.log.Error("an answer could not be recorded", "job", in.Job, "error", redact.Error(err))
 		w.Header().Set("Retry-After", "2")
 		problem(w, http.StatusServiceUnavailable, "not_recorded", "the answer is not recorded: send it again later")
 		return
 	}
 	h.reply(w, fates[0], in)
 }
+
+// maxRest is how many bytes of a document that is too large are taken besides, so
+// that a node that writes all before it reads hears what is wrong.
+const maxRest = 32 << 20
 
 // addressed reads an address that the hub has given out.
 func (h *Hub) addressed(p string) (in Incoming, key string, ok bool) {

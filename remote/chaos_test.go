@@ -55,10 +55,10 @@ func TestP1P3P9P10AThousandWaitsWhileRedisIsInTrouble(t *testing.T) {
 		do   func()
 	}{
 		{"restarted", s.Restart},
-		{"paused", func() { s.Pause(); time.Sleep(2 * time.Second); s.Resume() }},
+		{"paused", func() { s.Pause(); rest(t.Context(), 2*time.Second); s.Resume() }},
 		{"made read-only", func() {
 			s.Do("REPLICAOF", "127.0.0.1", "1")
-			time.Sleep(2 * time.Second)
+			rest(t.Context(), 2*time.Second)
 			s.Do("REPLICAOF", "NO", "ONE")
 		}},
 		{"replies dropped", func() {
@@ -67,7 +67,7 @@ func TestP1P3P9P10AThousandWaitsWhileRedisIsInTrouble(t *testing.T) {
 				p.proxy.CutReply("XREADGROUP", 2)
 			}
 		}},
-		{"half-open", func() { procs[0].proxy.Silence(); time.Sleep(time.Second); procs[0].proxy.Pass() }},
+		{"half-open", func() { procs[0].proxy.Silence(); rest(t.Context(), time.Second); procs[0].proxy.Pass() }},
 		{"a bridge killed", func() { procs[1].kill(); procs[1] = startProcess(t, st, s, kind, field, ends) }},
 		{"cut off", func() {
 			for _, p := range procs {
@@ -77,7 +77,7 @@ func TestP1P3P9P10AThousandWaitsWhileRedisIsInTrouble(t *testing.T) {
 	} {
 		t.Log(fault.name)
 		fault.do()
-		time.Sleep(500 * time.Millisecond)
+		rest(t.Context(), 500*time.Millisecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()

@@ -188,8 +188,10 @@ func (d *delivery) judge(i int, j *settle.Job) (judged, settle.Event) {
 	return x, j.Answered(ev)
 }
 
-// due: the note is worth a write, because a good part of the silence has passed.
-func due(j *settle.Job) bool { return j.Alarm.Sub(j.Now) < j.Wait.Silence*3/4 }
+// due: the note is worth a write. Of a wait's silence a fifth is ours: notes that
+// come within it are not written, and those that come within the rest of each other
+// are in time all the same.
+func due(j *settle.Job) bool { return j.Alarm.Sub(j.Now) <= j.Wait.Silence*4/5 }
 
 // look judges one document. Every answer, by whatever way it came, is judged here.
 func (p *Pool) look(in *Incoming, w *settle.Wait) (mailbox.Answer, error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/settle-go/settle"
+	"github.com/settle-go/settle/internal/redact"
 	"github.com/settle-go/settle/worker"
 )
 
@@ -129,7 +130,7 @@ func (h *Hub) read(ctx context.Context) {
 			err := h.config.Inbox.Run(ctx, h.Deliver)
 			h.give()
 			if err != nil {
-				h.log.Error("the inbox cannot be read", "error", err)
+				h.log.Error("the inbox cannot be read", "error", redact.Error(err))
 			}
 		}
 		pause(ctx, time.Second)

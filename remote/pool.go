@@ -43,8 +43,8 @@ type PoolConfig struct {
 	SubmitTimeout time.Duration
 	// Judge reads answers. nil = contract v1.
 	Judge mailbox.Judge
-	// Breaker is what the breaker of each node is made from. Node, OnChange, Now
-	// and Rand are the pool's own.
+	// Breaker is what the breaker of each node is made from. Node and OnChange are
+	// the pool's own.
 	Breaker breaker.Config
 	// Retries is how many submissions that repeat a failed step are let through
 	// for each first one, when failures are many: so one outage does not spend the
@@ -161,7 +161,7 @@ func (p *Pool) node(name string) (Node, bool) {
 // the job off is asked after those that did not.
 func (p *Pool) order(past []settle.Attempt) []string {
 	last := map[string]int{} // attempt in which a node failed the job, or (below) put it off
-	const failed = 1 << 32
+	const failed = 1 << 30   // more than there can be attempts
 	for _, a := range past {
 		if a.Node == "" {
 			continue
@@ -188,14 +188,13 @@ func (p *Pool) noNode(refusal error) settle.Deferred {
 	if errors.As(refusal, &open) {
 		wait = max(open.Wait, wait)
 	}
-	wait += rand.N(wait/4 + 1)
 	var states []string
 	for _, s := range p.Nodes() {
 		states = append(states, fmt.Sprintf("%s %s", s.Node, s.State))
 	}
 	text := fmt.Sprintf("no node of pool %s can be called (%s); the first probe is in %s",
 		p.name, strings.Join(states, ", "), wait.Round(time.Second))
-	return settle.Deferred{Reason: settle.AttemptNoNode, After: wait, Error: text}
+	return settle.Deferred{Reason: settle.AttemptNoNode, After: wait + rand.N(wait/4+1), Error: text}
 }
 
 // observe tells the breaker of a node what came of a submission.

@@ -22,7 +22,8 @@ type Step struct {
 	// Input is what the node gets, as JSON. nil = the job's own input.
 	Input any
 	// Silence is the longest pause between two signs of life: a node that has
-	// sent none for so long is given up. 0 = only the policy's Wait counts.
+	// sent none for so long, and a quarter more, is given up. 0 = only the
+	// policy's Wait counts.
 	Silence time.Duration
 	// Submit replaces the pool's for this step.
 	Submit func(context.Context, Submission) error
@@ -105,20 +106,20 @@ type call struct {
 // attempt came to.
 func (c *call) make(ctx context.Context) error {
 	p := c.pool
-	spent, retryable := c.spent()
+	spent, again, retryable := c.spent()
 	token, err := p.breakers.AdmitFirst(p.order(c.past)...)
 	if err != nil {
 		return worker.Report(p.noNode(err))
 	}
 	defer token.Settle(breaker.Neutral) // unless something was learned: panic, Goexit, early return
-	if spent == 0 {
+	if !again {
 		p.retries.first()
 	} else if !p.retries.repeat() {
 		return worker.Report(settle.Deferred{Reason: settle.AttemptRateLimited, After: 2*time.Second + rand.N(4*time.Second),
 			Error: "pool " + p.name + ": too many of its submissions are repeats of failed ones"})
 	}
 	node, _ := p.node(token.Node())
-	w := settle.Wait{Ticket: settle.NewID(), Step: c.name, Node: node.Name, Pool: p.name, Silence: c.step.Silence,
+	w := settle.Wait{Ticket: settle.NewID(), Step: c.name, Node: node.Name, Pool: p.name, Silence: c.step.Silence + c.step.Silence/4,
 		Breaker: string(token.Ticket()), Recall: p.canRecall(c.step), Retryable: retryable}
 	if err := c.record(ctx, w, spent); err != nil {
 		return err
@@ -134,22 +135,27 @@ func (c *call) make(ctx context.Context) error {
 	return worker.Report(event)
 }
 
-// spent counts the attempts of the step that its budget knows, and what the latest
-// answer said of trying again.
-func (c *call) spent() (n int, retryable bool) {
+// spent counts the attempts of the step that its budget knows, and tells what the
+// latest answer said of trying again. again: a submission has failed before, if
+// only because it could not be begun, of which no step is known.
+func (c *call) spent() (n int, again, retryable bool) {
 	for _, a := range c.past {
-		if a.Step == c.name && !a.Ticket.IsZero() && a.N > c.job.Base {
+		switch {
+		case a.N <= c.job.Base:
+		case a.Step == c.name && !a.Ticket.IsZero():
 			n++
-			retryable = a.Retryable
+			again, retryable = true, a.Retryable
+		case a.Step == "" && a.Reason == settle.AttemptSubmitFailed:
+			again = true
 		}
 	}
-	return n, retryable
+	return n, again, retryable
 }
 
 func (c *call) submission(w settle.Wait, node Node) Submission {
 	limit := min(c.job.Policy.Wait, c.job.Remaining)
 	return Submission{V: 1, Job: c.job.ID, Step: w.Step, Attempt: w.Ticket, Node: node.Name, DeadlineMS: max(limit.Milliseconds(), 1),
-		SilenceMS: w.Silence.Milliseconds(), Answer: c.pool.hub.answerTo(c.job.ID, w.Ticket), Input: c.input, To: node}
+		SilenceMS: c.step.Silence.Milliseconds(), Answer: c.pool.hub.answerTo(c.job.ID, w.Ticket), Input: c.input, To: node}
 }
 
 // judge says what the attempt and the node's breaker make of a submission. No
@@ -166,12 +172,23 @@ func (c *call) judge(ctx context.Context, w settle.Wait, err error) (settle.Even
 	case settle.IsTerminal(err):
 		failed.Verdict, failed.Reason, failed.Refused, failed.Error = settle.VerdictTerminal, settle.AttemptRefused, true, redact.Error(err)
 		return failed, breaker.Answered
+	case c.answered(ctx):
+		return settle.Parked{Wait: w}, breaker.Answered
 	case ctx.Err() != nil:
 		return nil, breaker.Neutral
 	}
 	failed.Refused, failed.Error = errors.As(err, &unbegun), redact.Error(err)
 	failed.After, _ = settle.RetryDelay(err)
 	return failed, breaker.Failure
+}
+
+// answered: the node's reply is lost, or says otherwise, but its answer is there.
+// It has been acknowledged, so it counts.
+func (c *call) answered(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second/2) // before the slot is lost
+	defer cancel()
+	jobs, err := c.pool.hub.store.Waits(ctx, []settle.ID{c.job.ID})
+	return err == nil && jobs[0].Answer != nil
 }
 
 // canRecall: the pool knows how to call a step off.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -75,6 +76,9 @@ func (e *unbegunError) Unwrap() error { return e.err }
 // says that the node refuses this input for good.
 func NotBegun(err error) error { return &unbegunError{err} }
 
+// refusals are the replies of a node that will never take this input.
+var refusals = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
+
 // defaultBusy is how long a busy node is left alone that does not say.
 const defaultBusy = 5 * time.Second
 
@@ -103,9 +107,9 @@ func (p *Pool) post(ctx context.Context, s Submission) error {
 		return a.Err
 	case j.Verdict == verdict.HTTPOK:
 		return nil
-	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable && j.RetryAfter > 0:
+	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
 		return &busyError{cmp.Or(j.RetryAfter, defaultBusy), fault}
-	case j.Verdict == verdict.HTTPSplit || j.Verdict == verdict.HTTPListed:
+	case slices.Contains(refusals, a.Status):
 		return settle.Terminal(fault)
 	case j.Verdict == verdict.HTTPChannelRefused || j.Verdict == verdict.HTTPProxyRefused:
 		return NotBegun(fault)
@@ -124,11 +128,8 @@ func (p *Pool) do(req *http.Request) (a verdict.HTTPAnswer) {
 		return verdict.HTTPAnswer{Err: err}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil && resp.StatusCode >= 300 {
-		err = nil // the status has said enough
-	}
-	return verdict.HTTPAnswer{Err: err, Status: resp.StatusCode, Header: resp.Header, Body: body, Received: time.Now()}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReply)) // a body that is cut off changes nothing: the status has said enough
+	return verdict.HTTPAnswer{Status: resp.StatusCode, Header: resp.Header, Body: body, Received: time.Now()}
 }
 
 func header(req *http.Request, n Node) {

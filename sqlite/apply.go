@@ -266,18 +266,20 @@ func storable(text string) string {
 	return redact.Text(text)
 }
 
-// already tells a repeated transition from a stale one.
+// already tells a repeated transition from a stale one: by what it recorded, or,
+// if that is nothing, by where the row stands.
 func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 	var same int64
 	var err error
-	if m.Keep != nil {
-		// asked below
-	} else if m.To.Ended() {
+	switch {
+	case m.Keep != nil:
+		same, err = number(t, `select 1 from inbox where ticket = ? and n = ?`, m.Keep.Ticket[:], n)
+	case m.To.Ended():
 		same, err = number(t, `select 1 from ended where n = ? and state = ? and reason = ? and attempt = ? and redrives = ?`,
 			n, stateOf(m.To), string(m.End), m.Attempt, m.Redrives)
-	} else {
+	case m.Record == nil && m.Step == nil:
 		same, err = number(t, `select 1 from live where n = ? and state = ? and attempt = ? and excused = ? and deferred = ? and crashed = ?
-			and redrives = ? and (wait is null or ? is null or wait ->> '$.ticket' = ?)`,
+			and redrives = ? and (? is null or wait ->> '$.ticket' = ?)`,
 			n, stateOf(m.To), m.Attempt, m.Excused, m.Deferred, m.Crashed, m.Redrives, ticketOf(m), ticketOf(m))
 	}
 	if same == 0 && err == nil && m.Record != nil {
@@ -287,12 +289,8 @@ func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 	if same == 0 && err == nil && m.Step != nil {
 		same, err = number(t, `select 1 from step where n = ? and name = ? and ticket = ?`, n, m.Step.Step, m.Step.Ticket[:])
 	}
-	if same == 0 && err == nil && m.To == settle.Awaiting && m.Wait != nil { // parked, and answered since
-		same, err = number(t, `select 1 from step where n = ?1 and ticket = ?2 union all select 1 from attempt where n = ?1 and ticket = ?2 limit 1`,
-			n, m.Wait.Ticket[:])
-	}
-	if same == 0 && err == nil && m.Keep != nil {
-		same, err = number(t, `select 1 from inbox where ticket = ? and n = ?`, m.Keep.Ticket[:], n)
+	if same == 0 && err == nil && m.To == settle.Awaiting && m.Fence.State == settle.Running {
+		same, err = t.parked(n, m.Wait.Ticket)
 	}
 	if err != nil {
 		return "", err
@@ -301,6 +299,14 @@ func (t *tx) already(n int64, m *settle.Transition) (settle.Applied, error) {
 		return settle.Already, nil
 	}
 	return settle.Stale, nil
+}
+
+// parked reports whether a ticket had its answer, or waited for it in vain: what
+// ends an attempt before its park leaves one of the other reasons.
+func (t *tx) parked(n int64, ticket settle.ID) (int64, error) {
+	return number(t, `select 1 from step where n = ?1 and ticket = ?2 union all
+		select 1 from attempt where n = ?1 and ticket = ?2 and reason not in (?3, ?4, ?5) limit 1`,
+		n, ticket[:], string(settle.AttemptWorkerLost), string(settle.AttemptCancelled), string(settle.AttemptExpired))
 }
 
 func ticketOf(m *settle.Transition) any {

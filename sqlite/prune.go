@@ -62,10 +62,21 @@ func (s *Store) Prune(ctx context.Context, k settle.Keep, limit int) (p settle.P
 	return p, err
 }
 
-// forget removes what nobody will read any more: answers whose attempt is over,
-// and what processes said of their nodes long ago.
+// forget removes what nobody will read any more: answers to tickets that no
+// attempt holds, and what processes said of their nodes long ago.
 func (t *tx) forget() error {
-	_, err := t.exec(`delete from inbox where not exists (select 1 from live l where l.n = inbox.n and l.state <> 0)`)
+	var over []settle.ID
+	err := t.query(`select ticket, wait from inbox left join live on live.n = inbox.n and state = 1`, func(r row) error {
+		if w, err := readWait(r.blob(1)); err != nil || w.Ticket != idAt(r, 0) {
+			over = append(over, idAt(r, 0))
+		}
+		return nil
+	})
+	for _, ticket := range over {
+		if err == nil {
+			_, err = t.exec(`delete from inbox where ticket = ?`, ticket[:])
+		}
+	}
 	if err == nil {
 		_, err = t.exec(`delete from node where until <= ?`, t.now)
 	}
@@ -96,7 +107,7 @@ func (t *tx) remove(rows []int64) error {
 		_, err := t.exec(`insert into tally (queue, day, state, n) select b.queue, ?, e.state, 1 from ended e join body b using (n) where n = ?
 			on conflict do update set n = n + 1`, t.now/day, n)
 		for _, q := range []string{`delete from ended where n = ?`, `delete from attempt where n = ?`,
-			`delete from step where n = ?`, `delete from body where n = ?`} {
+			`delete from step where n = ?`, `delete from inbox where n = ?`, `delete from body where n = ?`} {
 			if err == nil {
 				_, err = t.exec(q, n)
 			}

@@ -66,15 +66,17 @@ func (s *Store) Nodes(ctx context.Context) (out []settle.NodeReport, err error) 
 	return out, err
 }
 
-// note records what belongs to an attempt that goes on running: its ticket, or
-// the answer that came before its park.
+// note records what belongs to an attempt that goes on running: its ticket, if the
+// job is not overdue, or the answer that came before its park. It moves the alarm
+// by a microsecond: a sweep that has not seen the note comes too late.
 func (t *tx) note(n int64, m *settle.Transition) (bool, error) {
 	if m.Keep == nil {
 		wait, _, err := t.wait(n, m)
 		if err != nil {
 			return false, err
 		}
-		r, err := t.exec(`update live set wait = ? where n = ? and attempt = ? and state = 1`, wait, n, m.Fence.Attempt)
+		r, err := t.exec(`update live set wait = ?, alarm = min(alarm + 1, deadline) where n = ? and attempt = ? and state = 1 and deadline > ?`,
+			wait, n, m.Fence.Attempt, t.now)
 		return r.changes == 1, err
 	}
 	doc, err := json.Marshal(m.Keep)
@@ -84,7 +86,11 @@ func (t *tx) note(n int64, m *settle.Transition) (bool, error) {
 	r, err := t.exec(`insert or ignore into inbox (ticket, n, doc, at) select ?1, n, ?2, ?3 from live
 		where n = ?4 and attempt = ?5 and state = 1 and wait ->> '$.ticket' = ?6`,
 		m.Keep.Ticket[:], doc, t.now, n, m.Fence.Attempt, m.Keep.Ticket.String())
-	return r.changes == 1, err
+	if err != nil || r.changes == 0 {
+		return false, err
+	}
+	_, err = t.exec(`update live set alarm = min(alarm + 1, deadline) where n = ?`, n)
+	return true, err
 }
 
 // answered delivers, in the transaction of the park, the answer that came before

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go: a C compiler for the race detector (the
 # product itself is built without one), ps, Redis, and what the examples of nodes
-# are written in: Python, curl, openssl.
+# are written in: Python, curl, jq, openssl.
 set -euo pipefail
 
 if ! command -v go > /dev/null; then
@@ -30,6 +30,7 @@ command -v redis-server > /dev/null || packages+=(redis-server)
 command -v redis-cli > /dev/null || packages+=(redis-tools)
 /usr/bin/python3 -c 'import redis' 2> /dev/null || packages+=(python3 python3-redis)
 command -v curl > /dev/null || packages+=(curl)
+command -v jq > /dev/null || packages+=(jq)
 command -v openssl > /dev/null || packages+=(openssl)
 if [ ${#packages[@]} -eq 0 ]; then
 	exit 0

@@ -59,6 +59,9 @@ func (f *fake) apply(t settle.Transition) settle.Applied {
 	if r.Attempt != t.Fence.Attempt || r.State != t.Fence.State || t.Fence.Seen != 0 && t.Fence.Seen != r.Alarm.UnixNano() {
 		return settle.Stale
 	}
+	if t.To == settle.Running {
+		return f.note(r, t)
+	}
 	now := f.now()
 	r.State, r.Counters, r.Worker = t.To, t.Counters, 0
 	r.Suspect, r.Reason, r.Output, r.Wait = t.Suspect, t.End, t.Output, t.Wait
@@ -66,7 +69,11 @@ func (f *fake) apply(t settle.Transition) settle.Applied {
 		r.Batch = t.Batch
 	}
 	if t.Record != nil {
-		r.Attempts = append(r.Attempts, settle.Attempt{N: t.Fence.Attempt, Reason: t.Record.Reason, Error: t.Record.Error, At: now})
+		r.Attempts = append(r.Attempts, settle.Attempt{N: t.Fence.Attempt, Reason: t.Record.Reason, Error: t.Record.Error, At: now,
+			Step: t.Record.Step, Ticket: t.Record.Ticket, Node: t.Record.Node, Retryable: t.Record.Retryable})
+	}
+	if t.Step != nil {
+		r.Steps = append(r.Steps, *t.Step)
 	}
 	switch {
 	case t.To == settle.Pending:
@@ -79,11 +86,15 @@ func (f *fake) apply(t settle.Transition) settle.Applied {
 	case t.To.Ended():
 		r.EndedAt = now
 	}
-	if t.OnEnd != nil {
-		if _, err := f.insert(*t.OnEnd); err != nil {
-			f.faults = append(f.faults, "end hook: "+err.Error())
+	for _, n := range []*settle.New{t.OnEnd, t.Recall} {
+		if n == nil {
+			continue
+		}
+		if _, err := f.insert(*n); err != nil {
+			f.faults = append(f.faults, n.Kind+": "+err.Error())
 		}
 	}
+	f.meet(r, t)
 	return settle.Done
 }
 
@@ -94,7 +105,7 @@ func (f *fake) Overdue(ctx context.Context, after settle.Cursor, limit int) (out
 		for i, r := range f.rows {
 			c := settle.Cursor{At: r.Alarm.UnixNano(), Row: int64(i + 1)}
 			if r.State.Live() && !r.Alarm.After(out.Now) && (c.At > after.At || c.At == after.At && c.Row > after.Row) {
-				j := r.Job
+				j := r.shown(out.Now)
 				j.Fence.Seen, j.Fence.Handle = c.At, c.Row
 				due = append(due, j)
 			}
@@ -159,9 +170,7 @@ func (f *fake) Job(ctx context.Context, id settle.ID) (j settle.Job, err error) 
 		if r == nil {
 			return settle.ErrNotFound
 		}
-		j = r.Job
-		j.Now = f.now()
-		j.Attempts = slices.Clone(r.Attempts)
+		j = r.shown(f.now())
 		j.Fence = settle.Fence{Attempt: r.Attempt, State: r.State, Seen: r.Alarm.UnixNano()}
 		return nil
 	})

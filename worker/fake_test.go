@@ -37,6 +37,7 @@ type row struct {
 	settle.Job
 	lane  settle.Lane
 	lease time.Duration
+	kept  map[settle.ID]settle.Delivered // answers that came before their park
 }
 
 func newFake() *fake {
@@ -239,7 +240,8 @@ func (f *fake) take(x *row, r settle.ClaimReq, now time.Time) settle.ClaimedJob 
 	if !r.Batch.IsZero() && x.Batch.IsZero() {
 		x.Batch = r.Batch
 	}
-	return settle.ClaimedJob{Snapshot: x.Snapshot(), Input: x.Input, Policy: x.Policy, Lane: x.lane, Batch: x.Batch, Handle: 1}
+	return settle.ClaimedJob{Snapshot: x.Snapshot(), Input: x.Input, Policy: x.Policy, Lane: x.lane, Batch: x.Batch, Handle: 1,
+		Steps: slices.Clone(x.Steps)}
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -34,8 +34,9 @@ func (j *Job[In]) Submitting(ctx context.Context, w settle.Wait, spent int) erro
 	if a == nil {
 		return fmt.Errorf("job %s: only a handler that [Handle] has registered can submit a step", j.ID)
 	}
+	stale := &settle.StaleError{Job: j.ID, Attempt: j.Attempt, State: settle.Running, Detail: "its slot was taken from it"}
 	if _, runs := a.runs(); !runs {
-		return &settle.StaleError{Job: j.ID, Attempt: j.Attempt, State: settle.Running, Detail: "its slot was taken from it"}
+		return stale
 	}
 	t := settle.Decide(a.snapshot(0), settle.Submitting{Wait: w}, j.Policy, 0)
 	t.Fence.Handle = j.Handle
@@ -44,10 +45,14 @@ func (j *Job[In]) Submitting(ctx context.Context, w settle.Wait, spent int) erro
 		return fmt.Errorf("record the ticket of step %s: %w", w.Step, err)
 	}
 	if said[0] != settle.Done && said[0] != settle.Already {
-		return &settle.StaleError{Job: j.ID, Attempt: j.Attempt, State: settle.Running, Detail: "another attempt, a sweep or a person was faster"}
+		stale.Detail = "another attempt, a sweep or a person was faster"
+		return stale
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.phase != running { // meanwhile, and its outcome was decided without the ticket
+		return stale
+	}
 	a.wait, a.spent = &w, spent
 	return nil
 }
@@ -71,17 +76,20 @@ func (w *Worker) LastLook(f func(context.Context, []settle.Job)) {
 	w.looks = append(w.looks, f)
 }
 
-// lastLook is how long looks may take together before the waits of one page end.
+// lastLook is how long looks may take in one pass of a sweep, in all: the ends of
+// what comes behind must not wait for one that hangs.
 const lastLook = 4 * time.Second
 
-// look gives waits that are over their last look.
-func (l *life) look(ctx context.Context, over []settle.Job) {
-	if len(over) == 0 || len(l.looks) == 0 {
-		return
+// look gives waits that are over their last look, and says how long it took.
+func (l *life) look(ctx context.Context, over []settle.Job, limit time.Duration) time.Duration {
+	if len(over) == 0 || len(l.looks) == 0 || limit <= 0 {
+		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastLook)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	began := l.now()
 	for _, f := range l.looks {
 		f(ctx, over)
 	}
+	return l.now() - began
 }

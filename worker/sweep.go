@@ -32,6 +32,7 @@ type sweeper struct {
 	jumps   jump.Detector
 	after   settle.Cursor
 	back    time.Duration // rows due within this time are still to be pulled
+	looks   time.Duration // in this pass: what last looks may still take
 	waits   bool          // in this pass: leases are over that may not be ended yet
 	pending atomic.Bool   // the same of the last whole pass; true before the first
 	trusted atomic.Bool   // the clock may be used to expire and to remove
@@ -49,6 +50,9 @@ func newSweeper(l *life) *sweeper {
 // step sweeps one page of jobs whose alarm has passed.
 func (s *sweeper) step(ctx context.Context) (more bool, err error) {
 	l := s.life
+	if s.after == (settle.Cursor{}) { // a pass begins
+		s.looks = lastLook
+	}
 	sent := l.now()
 	call, cancel := context.WithTimeout(ctx, sweepTimeout)
 	page, err := l.store.Overdue(call, s.after, sweepPage)
@@ -102,7 +106,7 @@ func (s *sweeper) sweep(ctx context.Context, page settle.Overdue, may jump.May) 
 			}
 		}
 	}
-	s.life.look(ctx, over)
+	s.looks -= s.life.look(ctx, over, s.looks)
 	said, last, err := s.life.applyEach(ctx, ts)
 	if err != nil { // if it was the rows after all, they hold up nobody behind them
 		s.after = settle.Cursor{At: jobs[last].Fence.Seen, Row: jobs[last].Fence.Handle}

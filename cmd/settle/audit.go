@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func (a *app) audit(ctx context.Context, st settle.Store, limit int) error {
 	if a.json {
 		err = writeJSON(a.out, viewBooks(b))
 	} else {
-		err = a.showBooks(b)
+		err = showBooks(a.out, b)
 	}
 	if err != nil {
 		return err
@@ -89,8 +90,8 @@ func viewBooks(b settle.Books) auditJSON {
 	return v
 }
 
-func (a *app) showBooks(b settle.Books) error {
-	t := newTable(a.out, "ACCEPTED", "LIVE", "SUCCEEDED", "DEAD", "CANCELLED", "REMOVED", "WRITTEN OFF")
+func showBooks(w io.Writer, b settle.Books) error {
+	t := newTable(w, "ACCEPTED", "LIVE", "SUCCEEDED", "DEAD", "CANCELLED", "REMOVED", "WRITTEN OFF")
 	var row []string
 	for _, n := range []int64{b.Accepted, b.Live, b.Succeeded, b.Dead, b.Cancelled, b.Removed, b.WrittenOff} {
 		row = append(row, fmt.Sprint(n))
@@ -99,7 +100,7 @@ func (a *app) showBooks(b settle.Books) error {
 	if err := t.flush(); err != nil || !b.Balanced() {
 		return err
 	}
-	_, err := fmt.Fprintln(a.out, "the books balance")
+	_, err := fmt.Fprintln(w, "the books balance")
 	return err
 }
 

@@ -13,6 +13,7 @@ type around struct {
 	age   settle.Age    // of its queue and kind; zero = unknown
 	busy  bool          // a job of this kind runs in this queue
 	holds []settle.Hold // that have not passed
+	nodes []settle.NodeReport
 }
 
 // unserved is how long a due job waits before we say that nobody serves it:
@@ -31,7 +32,7 @@ func explain(j settle.Job, at around) string {
 		p.running(j)
 		p.past(j)
 	case settle.Awaiting:
-		p.awaiting(j)
+		p.awaiting(j, at)
 		p.past(j)
 	case settle.Succeeded:
 		p.add("It succeeded at %s, with attempt %d%s.", ago(j.EndedAt, j.Now), j.Attempt, failedBefore(j))
@@ -47,7 +48,10 @@ func explain(j settle.Job, at around) string {
 }
 
 // paragraph gathers sentences, and what a person can do next.
-type paragraph struct{ say, next []string }
+type paragraph struct {
+	say, next []string
+	toldOff   bool // why the last attempt was put off
+}
 
 func (p *paragraph) add(format string, args ...any) {
 	p.say = append(p.say, fmt.Sprintf(format, args...))
@@ -58,14 +62,15 @@ func (p *paragraph) add(format string, args ...any) {
 func (p *paragraph) advise(what, command string) { p.next = []string{what + ": " + command} }
 
 func (p *paragraph) pending(j settle.Job, at around) {
+	last, off := putOff(j)
 	switch {
 	case !j.Held.IsZero():
 		p.add("%s until %s; that ends by itself.", heldBy(j, at.holds), ago(j.Held, j.Now))
 		if j.Due.After(j.Held) {
 			p.add("After that it is scheduled for %s.", ago(j.Due, j.Now))
 		}
-	case j.Due.After(j.Now) && putOff(j):
-		p.add("It was put off (deferral %d of %d) and is due again at %s.", j.Deferred, j.Policy.WithDefaults().Deferrals, ago(j.Due, j.Now))
+	case j.Due.After(j.Now) && off:
+		p.deferred(j, last, at)
 	case j.Due.After(j.Now) && j.Attempt > j.Base:
 		p.add("Its last attempt failed; the next one is due at %s.", ago(j.Due, j.Now))
 	case j.Due.After(j.Now):
@@ -73,19 +78,6 @@ func (p *paragraph) pending(j settle.Job, at around) {
 	default:
 		p.waiting(j, at)
 	}
-}
-
-// putOff reports whether the last attempt was a deferral, not a failure.
-func putOff(j settle.Job) bool {
-	if len(j.Attempts) == 0 {
-		return j.Label() == "deferred"
-	}
-	switch j.Attempts[len(j.Attempts)-1].Reason {
-	case settle.AttemptShutdown, settle.AttemptSnoozed, settle.AttemptNoNode, settle.AttemptBusy,
-		settle.AttemptRateLimited, settle.AttemptLaneHeld:
-		return true
-	}
-	return false
 }
 
 // waiting is about a job that a worker could take now.
@@ -133,26 +125,9 @@ func (p *paragraph) running(j settle.Job) {
 		j.Attempt, j.Worker, ago(j.Alarm, j.Now), span(j.Policy.WithDefaults().Timeout))
 }
 
-func (p *paragraph) awaiting(j settle.Job) {
-	w := j.Wait
-	if w == nil {
-		p.add("It waits for a remote answer.")
-		return
-	}
-	where := ""
-	if w.Node != "" {
-		where = " from node " + cell(w.Node)
-	}
-	since := j.WaitEnds.Add(-j.Policy.WithDefaults().Wait)
-	p.add("It has been awaiting the answer of step %s%s since %s, and waits at most until %s.",
-		cell(w.Step), where, ago(since, j.Now), ago(j.WaitEnds, j.Now))
-	if w.Silence > 0 {
-		p.add("It gives up sooner when nothing is heard for %s.", span(w.Silence))
-	}
-}
-
 // past says what the attempts so far came to, and how many are left.
 func (p *paragraph) past(j settle.Job) {
+	p.steps(j)
 	p.last(j)
 	left := j.Tries - j.Charged()
 	switch {
@@ -161,6 +136,7 @@ func (p *paragraph) past(j settle.Job) {
 		p.add("It has one attempt left: if that fails, the job is dead.")
 	case j.State == settle.Pending:
 		p.add("%d of its %s are left.", left, plural(j.Tries, "attempt"))
+		p.stepLeft(j)
 	case left <= 0:
 		p.add("This is its last attempt: if it fails, the job is dead.")
 	}
@@ -176,11 +152,17 @@ func (p *paragraph) last(j settle.Job) {
 	if last.Node != "" {
 		on = " on node " + cell(last.Node)
 	}
-	if last.Error == "" {
+	switch {
+	case offBecause[last.Reason] != "" && p.toldOff:
+	case offBecause[last.Reason] != "" && last.Error != "":
+		p.add("Attempt %d was put off%s: %s.", last.N, because(last), sentence(last.Error, 600))
+	case offBecause[last.Reason] != "":
+		p.add("Attempt %d was put off%s.", last.N, because(last))
+	case last.Error == "":
 		p.add("Attempt %d%s ended with %s.", last.N, on, last.Reason)
-		return
+	default:
+		p.add("The last real error was attempt %d%s: %s: %s.", last.N, on, last.Reason, sentence(last.Error, 600))
 	}
-	p.add("The last real error was attempt %d%s: %s: %s.", last.N, on, last.Reason, strings.TrimRight(clipped(last.Error, 600), "."))
 }
 
 // endMeans says in words what an end reason stands for.
@@ -199,6 +181,9 @@ func (p *paragraph) end(j settle.Job) {
 	means, ok := endMeans[j.Reason]
 	if !ok {
 		means = "for a reason that this program does not know"
+	}
+	if step, spent, most := stepBudget(j); j.Reason == settle.EndExhausted && step != "" && spent >= most {
+		means = fmt.Sprintf("the %s of step %s are spent", plural(most, "attempt"), cell(step))
 	}
 	p.add("It is %s since %s because %s: %s.", j.State, ago(j.EndedAt, j.Now), means, strings.TrimRight(endText(j), "."))
 	if last, ok := j.LastError(); ok && j.State == settle.Cancelled && last.Reason != settle.AttemptCancelled {
@@ -230,7 +215,7 @@ func failedBefore(j settle.Job) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("; failed or put off before: %d, the last real error was %s: %s", len(j.Attempts), last.Reason, strings.TrimRight(clipped(last.Error, 300), "."))
+	return fmt.Sprintf("; failed or put off before: %d, the last real error was %s: %s", len(j.Attempts), last.Reason, sentence(last.Error, 300))
 }
 
 func times(n int) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ var explainOtherCases = []explained{
 
 // TestExplainSaysWhy holds every paragraph as a golden file.
 func TestExplainSaysWhy(t *testing.T) {
-	cases := append(append([]explained{}, explainPendingCases...), explainOtherCases...)
+	cases := slices.Concat(explainPendingCases, explainOtherCases, explainElsewhereCases)
 	for _, r := range settle.EndReasons {
 		if r != settle.EndOK && r != settle.EndCancelled {
 			cases = append(cases, explained{"dead: " + string(r), ended(settle.Dead, r, func(j *settle.Job) {

@@ -55,7 +55,7 @@ Exit codes: 0 fine, 1 failed, 2 usage, 3 unhealthy (run, age, audit, status --ch
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Do work:"}, &cobra.Group{ID: groupLook, Title: "Look:"},
 		&cobra.Group{ID: groupSteer, Title: "Steer:"}, &cobra.Group{ID: groupUpkeep, Title: "Upkeep:"})
 	addAll(root, groupRun, newRunCmd(a), newEnqueueCmd(a), newWorkCmd(a))
-	addAll(root, groupLook, newStatusCmd(a), newAgeCmd(a), newAuditCmd(a), newJobsCmd(a), newJobCmd(a), newWhyCmd(a))
+	addAll(root, groupLook, newStatusCmd(a), newAgeCmd(a), newAuditCmd(a), newJobsCmd(a), newJobCmd(a), newWhyCmd(a), newNodesCmd(a), newDemoCmd(a))
 	addAll(root, groupSteer, newCancelCmd(a), newPauseCmd(a), newResumeCmd(a), newHoldCmd(a), newReleaseCmd(a), newDeadCmd(a))
 	addAll(root, groupUpkeep, newMigrateCmd(a), newRepairCmd(a), newVersionCmd(a))
 	root.SetHelpCommandGroupID(groupUpkeep)

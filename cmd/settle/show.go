@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/settle-go/settle"
 )
@@ -26,6 +27,9 @@ func showJob(w io.Writer, j settle.Job) error {
 		t.row("ends by", ago(j.EndsBy, j.Now))
 	} else {
 		t.row("ended", ago(j.EndedAt, j.Now))
+	}
+	for _, s := range j.Steps {
+		t.row("finished", stepDone(s))
 	}
 	t.row("input", size(len(j.Input), j, "--input"))
 	if j.State == settle.Succeeded {
@@ -73,18 +77,23 @@ func endText(j settle.Job) string {
 	return clipped(settle.EndText(j.Reason, last.Reason, last.Node, cmp.Or(last.Error, j.Note)), 600)
 }
 
+// showAttempts lists the attempts that were recorded; with steps and nodes where
+// there are any.
 func showAttempts(w io.Writer, j settle.Job) error {
 	if len(j.Attempts) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "ATTEMPT", "AT", "REASON", "ERROR")
-	for _, at := range j.Attempts {
-		text := clipped(at.Error, 300)
-		if at.Node != "" {
-			text = "node " + cell(at.Node) + ": " + text
+	if !slices.ContainsFunc(j.Attempts, func(a settle.Attempt) bool { return a.Step != "" || a.Node != "" }) {
+		t := newTable(w, "ATTEMPT", "AT", "REASON", "ERROR")
+		for _, at := range j.Attempts {
+			t.row(fmt.Sprint(at.N), stamp(at.At), string(at.Reason), clipped(at.Error, 300))
 		}
-		t.row(fmt.Sprint(at.N), stamp(at.At), string(at.Reason), text)
+		return t.flush()
+	}
+	t := newTable(w, "ATTEMPT", "AT", "STEP", "NODE", "REASON", "ERROR")
+	for _, at := range j.Attempts {
+		t.row(fmt.Sprint(at.N), stamp(at.At), cell(at.Step), cell(at.Node), string(at.Reason), clipped(at.Error, 300))
 	}
 	return t.flush()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,8 @@ type statusJSON struct {
 	Counts   []countJSON   `json:"counts"`
 	Removed  []removedJSON `json:"removed"`
 	Holds    []holdJSON    `json:"holds"`
+	Nodes    []nodeJSON    `json:"nodes"` // whose breakers are not closed
+	Inboxes  []inboxJSON   `json:"inboxes"`
 }
 
 // countJSON counts the jobs of one queue in one state. Capped: there are more.
@@ -59,6 +62,7 @@ type overview struct {
 	counts  []settle.Count
 	removed []settle.Removal
 	holds   []settle.Hold
+	nodes   []settle.NodeReport
 }
 
 // newStatusCmd shows one screen.
@@ -67,10 +71,10 @@ func newStatusCmd(a *app) *cobra.Command {
 	var check bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "show one screen: ages, live jobs, ends, dead letters, holds",
+		Short: "show one screen: ages, live jobs, ends, dead letters, holds, nodes",
 		Long: `Show one screen: both ages, the live jobs by state, what became of all others
 (succeeded, dead, cancelled, removed), dead letters that nobody has acknowledged,
-and holds. Numbers are counted up to 100000: "100000+" means that there are more.
+holds, nodes whose breakers are not closed, and inboxes. Numbers are counted up to 100000: "100000+" means that there are more.
 
 With --check the exit code is 3 when there are dead letters that nobody has
 acknowledged, or when an unfinished age exceeds --max.`,
@@ -112,7 +116,10 @@ func gather(ctx context.Context, st settle.Store, db string) (o overview, err er
 	if o.removed, err = st.Removed(ctx); err != nil {
 		return o, err
 	}
-	o.holds, err = st.Holds(ctx)
+	if o.holds, err = st.Holds(ctx); err != nil {
+		return o, err
+	}
+	o.nodes, err = st.Nodes(ctx)
 	sortAges(o.ages)
 	return o, err
 }
@@ -163,6 +170,8 @@ func (o overview) view(problems []string) statusJSON {
 	for _, h := range o.holds {
 		v.Holds = append(v.Holds, holdJSON{h.Queue, h.Tenant, h.Whole, h.Reason, h.Text, utc(h.Began), utc(h.Until), h.For.Seconds()})
 	}
+	v.Nodes, v.Inboxes = viewNodes(o.nodes, o.at)
+	v.Nodes = slices.DeleteFunc(v.Nodes, func(n nodeJSON) bool { return n.State == closed })
 	return v
 }
 
@@ -184,6 +193,16 @@ func (o overview) show(w io.Writer) error {
 	}
 	for _, h := range o.holds {
 		fmt.Fprintf(w, "%s until %s (in %s): %s\n", holdTitle(h), stamp(h.Until), span(h.For), clipped(h.Text, 200))
+	}
+	lines := inboxLines(o.nodes)
+	for _, v := range nodeViews(o.nodes) {
+		if v.troubled() {
+			lines = append(lines, "node "+v.says(o.at))
+		}
+	}
+	if len(lines) > 0 {
+		_, err := fmt.Fprintln(w, "\n"+strings.Join(lines, "\n"))
+		return err
 	}
 	return nil
 }

@@ -26,8 +26,9 @@ func newWhyCmd(a *app) *cobra.Command {
 		Use:   "why ID",
 		Short: "say why a job is not running, or how it ended",
 		Long: `Say in one paragraph why a job is not running or how it ended: scheduled,
-held, waiting for a worker or an answer, running, or ended and for what reason;
-and by when it has ended at the latest.`,
+held, put off because no node can be called, waiting for a worker or for the answer
+of a node, running, or ended and for what reason; and by when it has ended at the
+latest.`,
 		Example: `  settle why 0190b7c4-8a2e-7c3d-9f10-2b6c5d4e3f2a`,
 		Args:    wantArgs(1, 1, "the id of one job"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -62,8 +63,11 @@ func (a *app) showWhy(j settle.Job, at around) error {
 
 // lookAround reads what explain needs beside the job.
 func lookAround(ctx context.Context, st settle.Store, j settle.Job) (at around, err error) {
-	if j.State != settle.Pending {
+	if j.State != settle.Pending && j.State != settle.Awaiting {
 		return at, nil
+	}
+	if at.nodes, err = st.Nodes(ctx); err != nil || j.State == settle.Awaiting {
+		return at, err
 	}
 	ages, err := st.Ages(ctx)
 	if err != nil {

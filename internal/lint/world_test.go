@@ -15,6 +15,7 @@ import (
 var clocks = map[string]string{
 	"internal/clock/: time.Now":                  "the one clock of a store: tests set it",
 	"worker/: time.Now":                          "monotonic spans of this process, never stored",
+	"mailbox/: time.Now":                         "monotonic: how long a wait, a look and a fault last in this process, never stored",
 	"breaker/config.go: time.Now":                "monotonic: open times and leases of this process, never stored",
 	"sqlite/room.go: time.Now":                   "monotonic: how long a count of rows is reused",
 	"sqlite/space.go: time.Now":                  "monotonic: how long a look at the volume is reused",
@@ -31,6 +32,16 @@ var clocks = map[string]string{
 	"sqlite/writer.go: time.Sleep":               "the lock of another process is waited for in SQLite's own way, in real time",
 	"internal/storetest/nudges.go: time.Now":     "a hint comes in real time; the suite gives up on it in real time",
 	"internal/xwork/command_test.go: time.Sleep": "waits for real processes",
+	"examples/: time.Now":                        "programs of their own: the pauses between signs of life",
+	"gate/gate.go: time.Now":                     "monotonic: the age of a reading, by which its answer grows older",
+	"remote/ratio.go: time.Now":                  "monotonic: how fast repeats of this process may come",
+	"remote/deliver.go: time.Now":                "monotonic: how long ago a last look failed",
+	"remote/report.go: time.Now":                 "when an odd answer came to this process, for people",
+	"remote/submit.go: time.Now":                 "when a node's reply came, against its own Date header",
+	"remote/redisinbox/: time.Now":               "monotonic: how long reading has worked, deadlines, the pace of lines in the log; never stored",
+	"internal/faultproxy/: time.Sleep":           "waits for a port that was in use a moment ago",
+	"internal/redistest/: time.Now":              "how long a server may take over an answer",
+	"internal/redistest/: time.Sleep":            "waits for real processes",
 	"internal/xrun/: time.Now":                   "spans that people are shown, and how often is looked",
 	"internal/xrun/: time.Sleep":                 "waits for real processes and their locks",
 }
@@ -164,6 +175,8 @@ var world = map[string]string{
 	"sqlite/: files":                            "opens, looks at and moves its own database file",
 	"internal/child/: files":                    "programs of commands, and the files that their output waits in",
 	"internal/child/guard_unix.go: environment": "the guard is the same binary started anew, and is told so by its environment",
+	"examples/: environment":                    "programs of their own",
+	"internal/redistest/: files":                "starts servers for tests, each in a folder of its own",
 	"internal/xrun/: files":                     "reads what commands wrote; the lock beside the database",
 }
 

@@ -27,6 +27,7 @@ func (w *world) audit(whole bool) {
 	w.same("live rows", differ(w.look.live(), live))
 	w.same("ended rows", differ(w.look.ended(), ended))
 	w.balance(len(live), len(ended), attempts, steps)
+	w.kept()
 	if whole {
 		w.history()
 	}
@@ -67,6 +68,21 @@ func (w *world) balance(live, ended, attempts, steps int) {
 	w.check(got.removed == removed, "books", "%d removals are counted, want %d", got.removed, removed)
 	w.check(got.attempts == attempts, "attempts recorded", "%d, want %d", got.attempts, attempts)
 	w.check(got.steps == steps, "steps recorded", "%d, want %d", got.steps, steps)
+}
+
+// kept: what was kept for attempts that run is there, and nothing else but what
+// Prune has not removed yet.
+func (w *world) kept() {
+	got := w.look.inbox()
+	for ticket, e := range w.m.inbox {
+		w.check(e.j.state == settle.Running && e.j.wait.Ticket == ticket, "inbox", "the model keeps an answer for %s, which waits for %s", e.j, e.j.wait.Ticket)
+		w.check(got[ticket] == earlyLine(e.j.n, e.Delivered), "inbox", "kept for %s: got %s, want %+v", e.j, got[ticket], e.Delivered)
+		delete(got, ticket)
+	}
+	for ticket, line := range got {
+		_, orphan := w.m.orphans[ticket]
+		w.check(orphan, "inbox", "nobody will read it, and it should be gone: %s", line)
+	}
 }
 
 // history compares attempts and steps row by row.
@@ -186,6 +202,9 @@ func (w *world) line(j *settle.Job) string {
 	if !j.State.Live() {
 		left = 0
 	}
+	if j.Answer != nil {
+		wait += fmt.Sprintf(" answered %+v", *j.Answer)
+	}
 	return fmt.Sprintf("row %d %s %s/%s/%s key %q %s %+v left %s wait %s | due %d alarm %d ends by %d held %d | %s %q %q acked %v",
 		j.Fence.Handle, j.ID, j.Queue, j.Kind, j.Tenant, j.Key, j.State, j.Counters, left, wait, unix(j.Due), unix(j.Alarm), unix(j.EndsBy), unix(j.Held),
 		j.Reason, j.Note, j.Output, j.Acked)
@@ -202,8 +221,8 @@ func (w *world) modelLine(j *job) string {
 	if until := w.m.heldUntil(j); j.state == settle.Pending && until > w.m.now {
 		shown.Held = instant(until)
 	}
-	if j.state == settle.Awaiting {
-		shown.Wait, shown.WaitEnds, shown.StepSpent = &j.wait, instant(j.until), j.spent(j.wait.Step)
+	if j.waits() {
+		shown.Wait, shown.WaitEnds, shown.StepSpent, shown.Answer = &j.wait, instant(j.until), j.spent(j.wait.Step), w.m.answer(j)
 	}
 	return w.line(&shown)
 }

@@ -1,5 +1,5 @@
 // Package sim is a seeded simulation of the queue: random operations of
-// enqueuers, two workers, sweeps, operators and clocks against a real SQLite
+// enqueuers, two workers, sweeps, bridges, operators and clocks against a real SQLite
 // file, from one goroutine, beside a model that says what must be true. It
 // consists of tests.
 //
@@ -9,7 +9,7 @@
 // the model, and the promises that the model itself could break are checked by
 // counts of its own (rules_test.go).
 //
-//	go test ./internal/sim                          kept lists, then 90 seeds
+//	go test ./internal/sim                          kept lists, then 100 seeds
 //	go test ./internal/sim -sim.seeds 10000         more
 //	go test ./internal/sim -sim.minutes 10          as many as fit
 //	go test ./internal/sim -sim.list "setup:1 …"    one list, told step by step

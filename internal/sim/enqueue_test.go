@@ -18,6 +18,9 @@ const (
 
 var kinds = []string{work, "other", told, rare}
 
+// served are the kinds that the first worker runs; the second one all but the first.
+var served = []string{work, "other", told, settle.RecallKind}
+
 const side = "side" // a second queue
 
 // enqueue brings new work.

@@ -46,7 +46,7 @@ func (w *world) newHand(at int) *hand {
 }
 
 // runs are the kinds that this worker has handlers for.
-func (h *hand) runs() []string { return kinds[h.at:3] }
+func (h *hand) runs() []string { return served[h.at:] }
 
 // add nudges the ring.
 func (h *hand) add(lane settle.Lane) {

@@ -101,9 +101,7 @@ func (j *job) liveRow() liveRow {
 	if j.suspect {
 		r.suspect = 1
 	}
-	if j.state == settle.Awaiting {
-		r.ticket, r.until = j.wait.Ticket, j.until
-	}
+	r.ticket, r.until = j.wait.Ticket, j.until
 	return r
 }
 
@@ -161,15 +159,32 @@ func (l *looker) bodies() map[int64]settle.ID {
 }
 
 // sums are how many rows there are, and how many were ever removed.
-type sums struct{ bodies, removed, attempts, steps, inbox int }
+type sums struct{ bodies, removed, attempts, steps int }
 
 func (l *looker) sums() (out sums) {
 	l.rows(`select (select count(*) from body), (select coalesce(sum(n), 0) from tally), (select count(*) from attempt),
-		(select count(*) from step), (select count(*) from inbox)`, func(s *zs.Stmt) {
-		out = sums{s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), s.ColumnInt(3), s.ColumnInt(4)}
+		(select count(*) from step)`, func(s *zs.Stmt) {
+		out = sums{s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), s.ColumnInt(3)}
 	})
 	return out
 }
+
+// inbox are the answers that are kept, by ticket.
+func (l *looker) inbox() map[settle.ID]string {
+	out := map[settle.ID]string{}
+	l.rows(`select ticket, n, doc from inbox`, func(s *zs.Stmt) {
+		var ticket settle.ID
+		s.ColumnBytes(0, ticket[:])
+		var d settle.Delivered
+		if err := json.Unmarshal([]byte(s.ColumnText(2)), &d); err != nil {
+			panic(err)
+		}
+		out[ticket] = earlyLine(s.ColumnInt64(1), d)
+	})
+	return out
+}
+
+func earlyLine(n int64, d settle.Delivered) string { return fmt.Sprintf("row %d %+v", n, d) }
 
 // attempts and steps as text, one line a row.
 func (l *looker) attempts() (out []string) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,6 +21,15 @@ type model struct {
 	removed map[[2]string]int // queue, state → how many were ever removed
 	lanes   map[laneKey]settle.Lane
 	taken   int // jobs ever accepted
+
+	inbox   map[settle.ID]early // kept for the ticket of an attempt that runs
+	orphans map[settle.ID]early // nobody will read them: there until Prune, or not any more
+}
+
+// early is an answer that came before its park.
+type early struct {
+	j *job
+	settle.Delivered
 }
 
 type holdKey struct {
@@ -52,7 +62,7 @@ type job struct {
 	settle.Counters
 	suspect  bool
 	worker   int64
-	wait     settle.Wait // while awaiting
+	wait     settle.Wait // from ticket to answer; no ticket = none
 	until    int64       // its ceiling
 	ended    int64
 	reason   settle.EndReason
@@ -81,11 +91,13 @@ type arrow struct {
 	attempt, excused, deferred, crashed int
 	redrives                            int
 	ticket                              settle.ID
+	keep                                bool
 }
 
 func newModel() *model {
 	return &model{byID: map[settle.ID]*job{}, holds: map[holdKey]*hold{}, keep: map[string]int64{},
-		queues: map[string]bool{}, removed: map[[2]string]int{}, lanes: map[laneKey]settle.Lane{}}
+		queues: map[string]bool{}, removed: map[[2]string]int{}, lanes: map[laneKey]settle.Lane{},
+		inbox: map[settle.ID]early{}, orphans: map[settle.ID]early{}}
 }
 
 // micros rounds up: nothing is due early.
@@ -126,11 +138,22 @@ func (m *model) heldUntil(j *job) (until int64) {
 func (m *model) snapshot(j *job) settle.Snapshot {
 	s := settle.Snapshot{ID: j.id, Kind: j.kind, Queue: j.queue, Tenant: j.tenant, State: j.state,
 		Counters: j.Counters, Remaining: span(j.deadline - m.now)}
-	if j.state == settle.Awaiting {
+	if j.waits() {
 		w := j.wait
 		s.Wait, s.WaitLeft, s.StepSpent = &w, span(j.until-m.now), j.spent(w.Step)
 	}
 	return s
+}
+
+// waits says whether a ticket of the job is out.
+func (j *job) waits() bool { return !j.wait.Ticket.IsZero() }
+
+// answer is what was kept for the ticket of an attempt that runs.
+func (m *model) answer(j *job) *settle.Delivered {
+	if e, ok := m.inbox[j.wait.Ticket]; ok && j.state == settle.Running {
+		return &e.Delivered
+	}
+	return nil
 }
 
 // spent counts the submitted attempts of a step since the last redrive.
@@ -166,6 +189,7 @@ func (j *job) record(a settle.Attempt) {
 func (m *model) remove(jobs ...*job) {
 	for _, j := range jobs {
 		j.gone = true
+		maps.DeleteFunc(m.orphans, func(_ settle.ID, e early) bool { return e.j == j })
 		m.removed[[2]string{j.queue, string(j.state)}]++
 		delete(m.byID, j.id)
 	}

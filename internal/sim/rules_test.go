@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -12,13 +13,15 @@ import (
 type account struct {
 	claims, excuses, deferrals, crashes int
 	tries, redrives, base, ends         int
-	ticket                              settle.ID     // of the last park
+	ticket                              settle.ID     // of the last submission
+	out                                 settle.ID     // the same, while somebody waits for its answer
 	ceiling                             int64         // of that wait
 	leased                              time.Duration // monotonic: the last claim or renewal
 	lease                               time.Duration
 	creep, drift                        time.Duration // of the clock, as of then
 	overdue                             bool
 	neglect                             time.Duration // as of the moment when it became overdue
+	delivered                           time.Duration // monotonic, and 1 more: a sweep brought it its answer
 }
 
 func (a account) charged() int { return a.claims - a.excuses }
@@ -64,20 +67,22 @@ func (w *world) moved(j *job, d deed) {
 		w.inTime(j)
 		w.hit("end: " + string(j.reason))
 	case j.state == settle.Pending:
-		_, over := d.ev.(settle.WaitOver)
-		answer, _ := d.ev.(settle.Delivered)
-		failed := over || answer.Ticket != settle.ID{} && answer.Verdict != settle.VerdictOK
-		w.check(!failed || !w.stepSpent(j), "budget", "%s goes on although its step has spent its attempts", j)
+		w.check(charges(d).IsZero() || !w.stepSpent(j), "budget", "%s goes on although its step has spent its attempts", j)
 		w.check(w.claimableAgain(j), "budget", "%s is pending although a budget is spent: %+v, policy %+v", j, *a, j.pol)
 	}
 	w.whoWasAlone(j, d.ev)
 	w.answered(j, d)
+	w.ofStep(j, d)
 }
 
 // answered: only the ticket that is waited for is taken, and no note that the
 // node is at work moves the ceiling of the wait.
 func (w *world) answered(j *job, d deed) {
 	switch e := d.ev.(type) {
+	case settle.Submitting:
+		j.own.ticket = e.Wait.Ticket
+	case settle.Kept:
+		w.check(e.Ticket == j.own.ticket && j.state == settle.Running, "ticket", "%s keeps the answer of another submission", j)
 	case settle.Parked:
 		j.own.ticket, j.own.ceiling = e.Wait.Ticket, min(j.until, j.deadline)
 		w.check(j.until <= w.m.now+micros(j.pol.Wait), "ceiling", "%s waits until %d, its policy allows %s", j, j.until, j.pol.Wait)
@@ -202,11 +207,11 @@ func (w *world) crossings(neglect time.Duration) {
 // that lived through a jump ends nothing by the new time too early, and no lease
 // is ended before its worker could renew it.
 func (w *world) sound(s *sweeper, j *job, ev settle.Event) {
-	w.check(ev == w.m.brought(j), "sweep", "it says that %T befell %s", ev, j)
+	w.check(reflect.DeepEqual(ev, w.m.brought(j)), "sweep", "it says that %T befell %s", ev, j)
 	switch ev.(type) {
 	case settle.DeadlineOver, settle.WaitOver:
 		w.trusts(s, ev)
-	case settle.LeaseOver:
+	case settle.LeaseOver, settle.Delivered:
 		if s.trust.since <= j.own.leased && j.own.drift < w.drift-jump.Slack {
 			w.hit("clock jumped to and fro between two looks")
 			return // no sweep can know
@@ -218,11 +223,15 @@ func (w *world) sound(s *sweeper, j *job, ev settle.Event) {
 }
 
 // brought is what has befallen an overdue job, told by what its alarm was set
-// for: a lost worker comes before the deadline that has passed since.
+// for: a lost worker comes before the deadline that has passed since, and an
+// answer that was kept before the loss of the worker.
 func (m *model) brought(j *job) settle.Event {
+	answer := m.answer(j)
 	switch {
 	case j.alarm > m.now:
 		return nil
+	case j.alarm < j.deadline && answer != nil:
+		return *answer
 	case j.alarm < j.deadline && j.state == settle.Running:
 		return settle.LeaseOver{}
 	case j.deadline > m.now && j.state == settle.Awaiting:

@@ -28,6 +28,7 @@ var ops = []struct {
 	{"enqueue", 18, (*world).enqueue}, {"again", 5, (*world).again},
 	{"claim", 30, (*world).claim}, {"settle", 34, (*world).settle}, {"renew", 7, (*world).renew},
 	{"late", 9, (*world).late}, {"forge", 2, (*world).forge}, {"deliver", 16, (*world).deliver},
+	{"submit", 14, (*world).submit}, {"early", 10, (*world).early},
 	{"sweep", 8, (*world).sweep}, {"glance", 8, (*world).glance}, {"act", 8, (*world).act},
 	{"crash", 4, (*world).crash}, {"reopen", 1, (*world).reopen},
 	{"cancel", 5, (*world).cancel}, {"redrive", 9, (*world).redrive}, {"hold", 4, (*world).hold},
@@ -134,7 +135,7 @@ func (w *world) runOut() {
 	}
 	w.pruned(0, settle.Keep{Succeeded: time.Millisecond, Cancelled: time.Millisecond}, 1000)
 	w.audit(true)
-	w.check(w.look.sums().inbox == 0, "the end", "answers are left in the inbox")
+	w.check(len(w.look.inbox()) == 0, "the end", "answers are left in the inbox")
 	w.hit("nothing is left live")
 }
 

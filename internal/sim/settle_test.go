@@ -53,7 +53,7 @@ func (w *world) settle() {
 
 // outcome is what one handler came to.
 func (w *world) outcome(c *settle.ClaimedJob, worker int64) deed {
-	ev := w.handler(c)
+	ev := w.comesTo(c)
 	t := settle.Decide(c.Snapshot, ev, c.Policy, w.rng.Float64())
 	t.Fence.Worker, t.Fence.Handle = worker, c.Handle
 	if j := w.m.byID[c.ID]; w.one(4) && j != nil && j.n == c.Handle {
@@ -62,7 +62,7 @@ func (w *world) outcome(c *settle.ClaimedJob, worker int64) deed {
 	if p, ok := ev.(settle.Parked); ok {
 		w.tickets = append(w.tickets, ticket{c.ID, p.Wait.Ticket, p.Wait.Step})
 	}
-	return deed{ev: ev, t: t, left: c.Remaining}
+	return deed{ev: ev, t: t, left: c.Remaining, wait: knows(c)}
 }
 
 func (w *world) handler(c *settle.ClaimedJob) settle.Event {
@@ -123,9 +123,13 @@ func (w *world) apply(at int, deeds []deed) []settle.Applied {
 		w.say("apply %T to job %s attempt %d: %s %s → %s %s: %s", d.ev, d.t.Job.String()[:8], d.t.Fence.Attempt, d.t.Fence.State, d.t.Refusal, d.t.To, d.t.End, got[i])
 		w.check(slices.Contains(want, got[i]), "Apply: answer", "to %T %+v: got %s, want %v (the job is %+v)", d.ev, d.t, got[i], want, w.m.byID[d.t.Job])
 		w.hit("apply: " + string(got[i]))
+		if p, parks := d.ev.(settle.Parked); parks && got[i] != settle.Done && p.Wait.Ticket == d.wait.Ticket {
+			w.hit("park of a recorded ticket: " + string(got[i]))
+		}
 		if moved != nil {
 			w.hit(fmt.Sprintf("%s by %T", d.t.Fence.State, d.ev))
 			w.moved(moved, d)
+			w.met(moved)
 		}
 	}
 	w.changed(at, before)
@@ -191,6 +195,9 @@ func (w *world) deliver() {
 		return
 	}
 	ev := w.answer(k)
+	if answer, ok := ev.(settle.Delivered); ok {
+		ev = got.Answered(answer)
+	}
 	d := decided(&got, ev, w.rng.Float64(), false)
 	if d.t.Refusal != "" {
 		w.hit("answer refused: " + string(d.t.Refusal))
@@ -228,5 +235,9 @@ func (w *world) answer(k ticket) settle.Event {
 
 // decided is a deed on a reading of the job.
 func decided(j *settle.Job, ev settle.Event, jitter float64, compareAlarm bool) deed {
-	return deed{ev: ev, t: j.Decide(ev, jitter, compareAlarm), left: j.Deadline.Sub(j.Now)}
+	d := deed{ev: ev, t: j.Decide(ev, jitter, compareAlarm), left: j.Deadline.Sub(j.Now)}
+	if j.Wait != nil {
+		d.wait = *j.Wait
+	}
+	return d
 }

@@ -80,6 +80,7 @@ awaiting by settle.Progressed
 awaiting by settle.WaitOver
 call of another process
 cancelled by settle.RedriveAsked
+charged to the step before its park
 claim by several lanes
 claim of a suspect, alone
 claim waits to run a suspect alone
@@ -123,8 +124,14 @@ lost answer: Apply
 lost answer: Claim
 lost answer: Insert
 lost answer: Renew
+lost answer: a ticket
 lost request: Apply
+node told to stop
 nothing is left live
+overdue job keeps its result until the next sweep
+park met its answer
+park of a recorded ticket: already
+park of a recorded ticket: stale
 pending by settle.CancelAsked
 pending by settle.DeadlineOver
 person or bridge acts on an old look
@@ -147,16 +154,23 @@ reopen of a file that nobody had open
 running by settle.CancelAsked
 running by settle.DeadlineOver
 running by settle.Deferred
+running by settle.Delivered
+running by settle.Kept
 running by settle.LeaseOver
 running by settle.Parked
 running by settle.Settled
+running by settle.Submitting
+second answer before the park
+second ticket of an attempt
 settle repeated
+sign of life before the park
 spent row offered
 sweep acts on an old look
 sweep does not trust the time
 sweep leaves a job after a jump
 sweep of several pages
 sweep was too slow
+ticket of a late handler
 time passes while sweeps run
 time that was jumped to has stood long enough
 wish of a person repeated

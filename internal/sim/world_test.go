@@ -42,6 +42,7 @@ type world struct {
 	hands   [2]*hand
 	names   int64 // of workers so far
 	solo    map[attemptOf]bool
+	unsure  map[attemptOf]bool // its handler does not know whether a ticket was recorded
 	tickets []ticket
 	ghosts  []ghost
 	news    [][]settle.New // of enqueues, to be repeated
@@ -91,7 +92,8 @@ func (w *world) say(format string, args ...any) {
 
 // newWorld opens a fresh file, by the numbers of a seed.
 func newWorld(ctx context.Context, dir string, seed uint64, t *tally, tell func(string, ...any)) *world {
-	w := &world{ctx: ctx, path: filepath.Join(dir, "sim.db"), m: newModel(), tally: t, tell: tell, solo: map[attemptOf]bool{}}
+	w := &world{ctx: ctx, path: filepath.Join(dir, "sim.db"), m: newModel(), tally: t, tell: tell, solo: map[attemptOf]bool{},
+		unsure: map[attemptOf]bool{}}
 	w.begin(seed)
 	w.m.now = start.UnixMicro()
 	w.cfg = sqlite.Config{Synchronous: sqlite.Normal, KeepFree: -1, Clock: clock.From(func() time.Time { return instant(w.m.now) })}

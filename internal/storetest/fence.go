@@ -57,6 +57,17 @@ func (r *rig) untouched(before settle.Job) {
 	is(r, "steps", len(after.Steps), len(before.Steps))
 }
 
+// goesOn reports an attempt that does not run on, with the lease that it had.
+func (r *rig) goesOn(before settle.Job) {
+	r.Helper()
+	after := r.job(before.ID)
+	d := after.Alarm.Sub(before.Alarm)
+	check(r, d >= 0 && d < tick, "the lease goes on: it ended at %s, now at %s", before.Alarm, after.Alarm)
+	is(r, "holder", after.Worker, before.Worker)
+	before.Alarm = after.Alarm
+	r.untouched(before)
+}
+
 func lateRepeatOfRetry(r *rig) {
 	c := r.started(task(settle.EnqueueOpts{}))
 	t := on(c, failed("no"))

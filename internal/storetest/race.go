@@ -16,6 +16,7 @@ var raceClauses = []clause{
 	{"B-006 200 races of a sweep with a success have one outcome each", raceSweepSuccess},
 	{"B-006 200 races of a sweep with a renewal have one winner each", raceSweepRenewal},
 	{"B-009 300 races of a cancel with a finish end as the callers were told", raceCancel},
+	{"P9 200 races of a park with its answer deliver it once", raceParkAnswer},
 	{"B-063 one key and many goroutines is one job", raceKey},
 	{"one id and many goroutines is one job", raceID},
 	{"P10 many people who redrive one job give one chance", raceRedrive},
@@ -178,6 +179,59 @@ func raceCancel(r *rig) {
 		check(r, r.job(c.ID).State == want, "the final state is %s, as the callers were told: got %s", want, r.job(c.ID).State)
 	})
 	is(r, "running afterwards", r.running(), 0)
+}
+
+// raceParkAnswer: two bridges bring the answer while the holder parks.
+func raceParkAnswer(r *rig) {
+	const races = 200
+	r.insert(many(races, work, settle.EnqueueOpts{})...)
+	r.advance(time.Second)
+	jobs := r.ask(settle.ClaimReq{Limit: races}).Jobs
+	r.want(jobs, races)
+	done := map[settle.Applied]int{}
+	for i := range jobs {
+		c, ticket := jobs[i], fmt.Sprint("race", i)
+		r.submits(&c, submission(ticket))
+		park := on(c, settle.Parked{Wait: submission(ticket)})
+		said, bridges := both(func() settle.Applied { return r.answer(park) }, func() [2]settle.Applied {
+			a, b := both(func() settle.Applied { return r.bridge(c.ID, answer(ticket, "out")) },
+				func() settle.Applied { return r.bridge(c.ID, answer(ticket, "out")) })
+			return [2]settle.Applied{a, b}
+		})
+		is(r, "answer to the park", said, settle.Done)
+		for _, b := range bridges {
+			done[b]++
+		}
+		j := r.job(c.ID)
+		is(r, "state", j.State, settle.Pending)
+		is(r, "steps", len(j.Steps), 1)
+		is(r, "excused", j.Excused, 1)
+		is(r, "attempts recorded", len(j.Attempts), 0)
+		if r.Failed() {
+			return
+		}
+	}
+	check(r, done[settle.Done] >= races, "each answer is taken once: got %v", done)
+	r.balanced()
+}
+
+// bridge brings an answer until the store has it, or the job waits for it no more.
+func (r *rig) bridge(n settle.ID, d settle.Delivered) settle.Applied {
+	for range 100 {
+		jobs, err := r.store.Waits(r.ctx, []settle.ID{n})
+		if err != nil {
+			r.Errorf("Waits: got error %v, want none", err)
+			return ""
+		}
+		if jobs[0].Wait == nil {
+			return settle.Already
+		}
+		if said := r.answer(jobs[0].Decide(jobs[0].Answered(d), jitter, false)); said != settle.Stale {
+			return said
+		}
+	}
+	r.Error("a bridge never gets through")
+	return ""
 }
 
 func raceKey(r *rig) {

@@ -134,6 +134,9 @@ func (w *walker) judge(before settle.Job, t settle.Transition, said settle.Appli
 		return
 	}
 	is(w, fmt.Sprintf("answer to %s → %s", before.State, t.To), said, settle.Done)
+	if early := before.Answer; early != nil && t.To == settle.Awaiting && early.Ticket == t.Wait.Ticket {
+		before, t = w.meets(before, t) // the park met its answer
+	}
 	w.matches(before, after, t)
 	if t.Record != nil || t.Step != nil {
 		w.told[t.Job] = append(w.told[t.Job], t)
@@ -143,17 +146,22 @@ func (w *walker) judge(before settle.Job, t settle.Transition, said settle.Appli
 	}
 }
 
-// repeat sends the same transitions once more: a progress note may be taken
-// again, all else has been applied already, and no row changes.
+// repeat sends the same transitions once more: a progress note or a ticket may be
+// taken again, all else has been applied already, and no row changes.
 func (w *walker) repeat(ts []settle.Transition) {
 	for i, said := range w.apply(ts...) {
 		t := ts[i]
-		again := t.To == settle.Awaiting && t.Fence.State == settle.Awaiting && said == settle.Done
+		noted := t.To == t.Fence.State && t.Keep == nil // progress, or a ticket
+		again := noted && said == settle.Done
 		switch {
 		case t.Refusal != "":
 			is(w, "answer to a repeated refusal", said, settle.Stale)
 		case !again:
 			is(w, fmt.Sprintf("answer to a repeated %s → %s", t.Fence.State, t.To), said, settle.Already)
+		}
+		if again && t.To == settle.Running {
+			w.goesOn(w.jobs[t.Job])
+			w.jobs[t.Job] = w.job(t.Job)
 		}
 		w.untouched(w.jobs[t.Job])
 	}
@@ -175,6 +183,9 @@ func (w *walker) event(j settle.Job) settle.Event {
 	}
 	switch j.State {
 	case settle.Running:
+		if j.Wait != nil && w.rng.IntN(4) > 0 {
+			return w.ticketOut(j)
+		}
 		return w.handlerSays(j)
 	case settle.Awaiting:
 		return w.nodeSays(*j.Wait)
@@ -206,32 +217,7 @@ func (w *walker) handlerSays(j settle.Job) settle.Event {
 	case 10, 11:
 		return settle.LeaseOver{}
 	case 12, 13, 14, 15, 16:
-		return settle.Parked{Wait: settle.Wait{Ticket: settle.NewID(), Step: w.openStep(j), Node: "n",
-			Silence: time.Duration(w.rng.IntN(3)) * time.Second}}
-	}
-	return nil
-}
-
-// openStep names a step that has not been finished.
-func (w *walker) openStep(j settle.Job) string {
-	for range 5 {
-		if name := fmt.Sprint("s", w.rng.IntN(3)); !hasStep(j.Steps, name) {
-			return name
-		}
-	}
-	return fmt.Sprint("extra", j.Attempt)
-}
-
-func (w *walker) nodeSays(wait settle.Wait) settle.Event {
-	verdict := []settle.Verdict{settle.VerdictOK, settle.VerdictOK, settle.VerdictRetry, settle.VerdictRetry, settle.VerdictTerminal}[w.rng.IntN(5)]
-	switch w.rng.IntN(8) {
-	case 0, 1, 2, 3:
-		out := settle.Outcome{Verdict: verdict, Reason: settle.AttemptStepError, Error: "node", Output: []byte("result"), Node: []string{"", "m"}[w.rng.IntN(2)]}
-		return settle.Delivered{Ticket: wait.Ticket, Outcome: out, Retryable: w.rng.IntN(2) == 0}
-	case 4, 5:
-		return settle.Progressed{Ticket: wait.Ticket}
-	case 6:
-		return settle.Delivered{Ticket: settle.NewID(), Outcome: settle.Outcome{Verdict: settle.VerdictOK}}
+		return w.submits(j)
 	}
 	return nil
 }
@@ -253,7 +239,7 @@ func (w *walker) matches(before, after settle.Job, t settle.Transition) {
 		is(w, "output", string(after.Output), string(t.Output))
 	} else {
 		is(w, "reason and note of a live job", string(after.Reason)+after.Note, "")
-		is(w, "suspect", after.Suspect, t.To == settle.Pending && t.Suspect)
+		is(w, "suspect", after.Suspect, t.To == settle.Pending && t.Suspect || t.To == settle.Running && before.Suspect)
 	}
 }
 
@@ -279,37 +265,6 @@ func (w *walker) matchTimes(before, after settle.Job, t settle.Transition) {
 		check(w, !after.Due.Before(w.now().Add(t.After)), "a job is never due early")
 		is(w, "alarm of a pending job", after.Alarm, after.Deadline)
 	}
-}
-
-func (w *walker) matchWait(before, after settle.Job, t settle.Transition) {
-	w.Helper()
-	check(w, after.Worker == 0 || after.State.Ended(), "nobody holds a job that waits: got %d", after.Worker)
-	if t.To != settle.Awaiting {
-		check(w, after.Wait == nil, "a job that is %s waits for nothing: got %+v", after.State, after.Wait)
-		return
-	}
-	if after.Wait == nil {
-		w.Fatalf("an awaiting job tells what it waits for: got nothing")
-	}
-	is(w, "wait", *after.Wait, *t.Wait)
-	is(w, "step attempts spent", after.StepSpent, spent(after))
-	near(w, "alarm of the wait", after.Alarm, w.now().Add(t.After))
-	if before.State == settle.Awaiting {
-		check(w, after.WaitEnds.Equal(before.WaitEnds) || !before.WaitEnds.After(w.now()),
-			"a progress note does not move the ceiling: got %s, before %s", after.WaitEnds, before.WaitEnds)
-		return
-	}
-	near(w, "ceiling of the wait", after.WaitEnds, w.now().Add(t.WaitLeft))
-}
-
-// spent counts the recorded attempts of the awaited step since the redrive.
-func spent(j settle.Job) (n int) {
-	for _, a := range j.Attempts {
-		if a.Step == j.Wait.Step && a.N > j.Base {
-			n++
-		}
-	}
-	return n
 }
 
 func (w *walker) matchHistory(before, after settle.Job, t settle.Transition) {
@@ -343,8 +298,8 @@ func btoi(b bool) int {
 
 // arrowsTaken holds the walk to its purpose.
 func (w *walker) arrowsTaken() {
-	for _, arrow := range []string{"claimed", "running settle.Settled", "running settle.Deferred", "running settle.Parked",
-		"running settle.LeaseOver", "awaiting settle.Delivered", "awaiting settle.Progressed", "dead settle.RedriveAsked"} {
+	for _, arrow := range []string{"claimed", "running settle.Settled", "running settle.Deferred", "running settle.Submitting",
+		"running settle.Kept", "running settle.Parked", "park met its answer", "running settle.LeaseOver", "awaiting settle.Delivered", "awaiting settle.Progressed", "dead settle.RedriveAsked"} {
 		check(w, w.seen[arrow] > 0, "the walk takes the arrow %q: got %v", arrow, w.seen)
 	}
 }

@@ -217,7 +217,7 @@ $ settle dead drop --all --yes
 00000000-0000-8000-8000-000000000003 dropped
 err: settle: drop: 1 job
 $ settle status --json
-{"at":"TIME","healthy":true,"problems":[],"ages":[{"queue":"default","kind":"mail.send","unfinished_seconds":N,"oldest":"","waiting_seconds":N}],"counts":[{"queue":"default","state":"pending","count":1,"capped":false,"acked":0},{"queue":"default","state":"succeeded","count":1,"capped":false,"acked":0}],"removed":[{"queue":"other","state":"dead","count":1}],"holds":[]}
+{"at":"TIME","healthy":true,"problems":[],"ages":[{"queue":"default","kind":"mail.send","unfinished_seconds":N,"oldest":"","waiting_seconds":N}],"counts":[{"queue":"default","state":"pending","count":1,"capped":false,"acked":0},{"queue":"default","state":"succeeded","count":1,"capped":false,"acked":0}],"removed":[{"queue":"other","state":"dead","count":1}],"holds":[],"nodes":[],"inboxes":[]}
 $ settle jobs --queue other
 err: settle: no job matches
 $ settle age --queue other

@@ -1,7 +1,7 @@
 # What is wrong with a command line is said, and the exit code is 2.
 
 $ settle frob
-err: settle: unknown command "frob" for "settle"; there are: age, audit, cancel, completion, dead, enqueue, hold, job, jobs, migrate, pause, release, repair, resume, run, status, version, why, work
+err: settle: unknown command "frob" for "settle"; there are: age, audit, cancel, completion, dead, demo, enqueue, hold, job, jobs, migrate, nodes, pause, release, repair, resume, run, status, version, why, work
 err: try: settle --help
 exit: 2
 $ settle jbos

@@ -7,14 +7,15 @@ import (
 	"github.com/settle-go/settle"
 )
 
-// state is one point of the search: where the store, the clock and the four
-// actors stand.
+// state is one point of the search: where the store, the clock and the actors
+// stand.
 type state struct {
 	store  num  // contents
 	clock  int8 // place in instants
 	work   [2]worker
 	sweep  sweep
 	person person
+	bridge person // who brings the answers of a node
 }
 
 // num is the number of something that the search has interned; 0 = nothing.
@@ -49,7 +50,8 @@ const (
 )
 
 // policy is small: every budget can be spent within the bound.
-var policy = settle.Policy{Attempts: 2, Crashes: 2, Deferrals: 1, Redrives: 1, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: deadline}
+var policy = settle.Policy{Attempts: 2, Crashes: 2, Deferrals: 1, Redrives: 1, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: deadline,
+	Wait: lease}
 
 // move is one step of one actor.
 type move struct {
@@ -71,6 +73,9 @@ func (x *search) moves(s state) (out []move) {
 	}
 	if s.person.steps < x.bound.person {
 		out = append(out, x.personMoves(s)...)
+	}
+	if s.bridge.steps < x.bound.bridge {
+		out = append(out, x.bridgeMoves(s)...)
 	}
 	if int(s.clock)+1 < len(instants) {
 		out = append(out, move{"time passes", func(_ *search, s state) state { s.clock++; return s }})
@@ -96,6 +101,18 @@ func (x *search) workerMoves(s state, i int) (out []move) {
 		does("says it again", (*search).repeat)
 	case w.held == 0:
 		does("claims", (*search).claim)
+	case x.bound.bridge > 0:
+		does("renews", (*search).renew)
+		does("fails", func(x *search, s state, i int) state { return x.settle(s, i, settle.VerdictRetry, false) })
+		switch c := x.claims.list[w.held-1]; {
+		case len(c.Steps) > 0:
+			does("succeeds", func(x *search, s state, i int) state { return x.settle(s, i, settle.VerdictOK, false) })
+		case c.Wait == nil:
+			does("submits", (*search).submit)
+		default:
+			does("parks", func(x *search, s state, i int) state { return x.park(s, i, false) })
+			does("parks, its answer is lost", func(x *search, s state, i int) state { return x.park(s, i, true) })
+		}
 	default:
 		does("renews", (*search).renew)
 		does("fails, its answer is lost", func(x *search, s state, i int) state { return x.settle(s, i, settle.VerdictRetry, true) })
@@ -153,15 +170,20 @@ func (x *search) settle(s state, i int, v settle.Verdict, lost bool) state {
 		t.Fence.Handle, t.Fence.Worker = c.Handle, int64(i+1)
 		return t
 	})
-	x.apply(&s, deed, func(t settle.Transition, got settle.Applied) {
-		holds := x.holds(x.claims.list[held-1].ClaimedJob, i)
-		x.check((got == settle.Done) == holds, "P3 only the holder settles: answer %s, holds %v", got, holds)
-	})
+	x.byHolder(&s, deed, held, i)
 	s.work[i].held = 0
 	if lost {
 		s.work[i].said = deed
 	}
 	return s
+}
+
+// byHolder carries out what a worker decided on what it held.
+func (x *search) byHolder(s *state, deed, held num, i int) {
+	x.apply(s, deed, func(t settle.Transition, got settle.Applied) {
+		holds := x.holds(x.claims.list[held-1].ClaimedJob, i)
+		x.check((got == settle.Done) == holds, "P3 only the holder settles: answer %s, holds %v", got, holds)
+	})
 }
 
 // decide makes each decision once and gives it its number.
@@ -269,6 +291,12 @@ func said(t settle.Transition) string {
 	text := fmt.Sprintf("%s %+v %s %s %s %s %+v", t.Job, t.Fence, t.Refusal, t.To, t.End, t.After, t.Counters)
 	if t.Record != nil {
 		text += fmt.Sprintf(" %+v", *t.Record)
+	}
+	if t.Wait != nil {
+		text += fmt.Sprintf(" %+v", *t.Wait)
+	}
+	if t.Keep != nil {
+		text += fmt.Sprintf(" keeps %+v", *t.Keep)
 	}
 	return text
 }

@@ -31,7 +31,7 @@ func (r row) named() map[string]string {
 var tables = []struct {
 	name string
 	keys []string
-}{{"live", []string{"n"}}, {"ended", []string{"n"}}, {"attempt", []string{"n", "k"}}}
+}{{"live", []string{"n"}}, {"ended", []string{"n"}}, {"attempt", []string{"n", "k"}}, {"step", []string{"n", "name"}}, {"inbox", []string{"ticket"}}}
 
 // disk reads and writes the file behind the store's back.
 type disk struct {
@@ -80,7 +80,7 @@ func (d *disk) read() contents {
 				r.values = append(r.values, literal(s, i))
 			}
 			for i, k := range t.keys {
-				r.where += fmt.Sprintf(" and %s = %s", k, r.values[i])
+				r.where += fmt.Sprintf(" and %s = %s", k, r.values[i]) // they are the first columns
 			}
 			d.now[t.name+r.where] = r
 		}
@@ -150,7 +150,7 @@ func (d *disk) run(query string) {
 
 // unseen columns tell when and by whom something was recorded: no step depends
 // on them, so they tell no states apart.
-var unseen = map[string]bool{"ended.at": true, "ended.worker": true, "attempt.at": true, "attempt.worker": true}
+var unseen = map[string]bool{"ended.at": true, "ended.worker": true, "attempt.at": true, "attempt.worker": true, "step.at": true, "inbox.at": true}
 
 // key is the contents as one text.
 func (c contents) key() string {

@@ -43,7 +43,7 @@ func (x *search) fits(t *settle.Transition) bool {
 		return m["attempt"] == fmt.Sprint(t.Fence.Attempt) && number(m, "redrives") == int64(t.Redrives-1) && number(m, "state") == place(t.Fence.State)
 	}
 	l := x.before.live(t.Fence.Handle)
-	return l != nil && number(l, "state") == place(t.Fence.State) && l["attempt"] == fmt.Sprint(t.Fence.Attempt) &&
+	return l != nil && x.ticketFits(t) && number(l, "state") == place(t.Fence.State) && l["attempt"] == fmt.Sprint(t.Fence.Attempt) &&
 		number(l, "redrives") == int64(t.Redrives) && (t.Fence.Seen == 0 || number(l, "alarm") == t.Fence.Seen)
 }
 
@@ -77,9 +77,12 @@ func (x *search) lawful(before, after contents, how string) {
 		}
 	}
 	for k, r := range before {
-		if r.table == "attempt" {
-			x.check(after[k].text() == r.text(), "P6 a recorded attempt stays: %s changed %v to %v", how, r.values, after[k].values)
+		if r.table == "attempt" || r.table == "step" {
+			x.check(after[k].text() == r.text(), "P6 what is recorded stays: %s changed %v to %v", how, r.values, after[k].values)
 		}
+	}
+	if x.bound.bridge > 0 {
+		x.lawfulStep(before, after, how)
 	}
 }
 

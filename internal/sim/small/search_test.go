@@ -15,8 +15,16 @@ import (
 	"github.com/settle-go/settle/sqlite"
 )
 
-// bound is how many steps each actor has.
-type bound struct{ worker, sweep, person int8 }
+// bound is how many steps each actor has. With a bridge there is one job, whose
+// workers submit a step; else there are two, which they do by themselves.
+type bound struct{ worker, sweep, person, bridge int8 }
+
+func (b bound) jobs() int {
+	if b.bridge > 0 {
+		return 1
+	}
+	return 2
+}
 
 // search is one depth-first search. What the store does in one call depends on
 // its contents, the clock and the call alone: each such triple is carried out
@@ -130,9 +138,9 @@ func explore(t *testing.T, b bound) *search {
 	return x
 }
 
-// begin stores the two jobs.
+// begin stores the jobs.
 func (x *search) begin() state {
-	for i := range 2 {
+	for i := range x.bound.jobs() {
 		id := settle.DeriveID([]byte("small"), []byte{byte(i)})
 		_, err := x.db.Insert(x.ctx, settle.New{Kind: "work", EnqueueOpts: settle.EnqueueOpts{ID: id, Tenant: fmt.Sprint("t", i), Policy: &policy}})
 		x.must(err)

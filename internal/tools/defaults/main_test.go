@@ -59,11 +59,12 @@ func TestCommentsOfThePolicySayTheTrueDefaults(t *testing.T) {
 
 func TestZeroValuesAreReadFromComments(t *testing.T) {
 	for text, want := range map[string][2]string{
-		"Slots is how many. 0 = 64.":                  {"Slots is how many.", "64"},
-		`Queue is the queue. "" = "default".`:         {"Queue is the queue.", `"default"`},
-		"Lease is long. 0 = 30 s, at least 1 s.":      {"Lease is long.", "30 s, at least 1 s"},
-		"Logger is told. nil = slog.Default(); x = y": {"Logger is told. x = y", "slog.Default()"},
-		"Limit, if above zero, ends it.":              {"Limit, if above zero, ends it.", ""},
+		"Slots is how many. 0 = 64.":                    {"Slots is how many.", "64"},
+		`Queue is the queue. "" = "default".`:           {"Queue is the queue.", `"default"`},
+		"Lease is long. 0 = 30 s, at least 1 s.":        {"Lease is long.", "30 s, at least 1 s"},
+		"Logger is told. nil = slog.Default(); x.Y = z": {"Logger is told. x.Y = z", "slog.Default()"},
+		"Poll is long. 0 = 2 s; up to 1 min. Rest.":     {"Poll is long. Up to 1 min. Rest.", "2 s"},
+		"Limit, if above zero, ends it.":                {"Limit, if above zero, ends it.", ""},
 	} {
 		if meaning, zero := splitZero(text); meaning != want[0] || zero != want[1] {
 			t.Errorf("%q: %q, %q", text, meaning, zero)

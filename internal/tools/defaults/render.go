@@ -41,6 +41,13 @@ func render(root string) (string, error) {
 	for _, c := range []struct{ title, dir, typ string }{
 		{"worker.Config", "worker", "Config"},
 		{"sqlite.Config", "sqlite", "Config"},
+		{"remote.Config", "remote", "Config"},
+		{"remote.PoolConfig", "remote", "PoolConfig"},
+		{"remote.Step", "remote", "Step"},
+		{"redisinbox.Config", "remote/redisinbox", "Config"},
+		{"breaker.Config", "breaker", "Config"},
+		{"mailbox.Config", "mailbox", "Config"},
+		{"redisbox.Config", "mailbox/redisbox", "Config"},
 	} {
 		fields, err := fieldsOf(filepath.Join(root, c.dir), c.typ)
 		if err != nil {

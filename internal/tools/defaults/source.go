@@ -67,7 +67,11 @@ func fieldsOfStruct(s *ast.StructType) (list []field) {
 		if id, ok := f.Type.(*ast.Ident); ok {
 			typ = id.Name
 		}
-		for _, name := range f.Names {
+		zeros := strings.Split(zero, ", ")
+		for i, name := range f.Names {
+			if len(f.Names) > 1 && len(zeros) == len(f.Names) { // one comment for several fields
+				zero = zeros[i]
+			}
 			if name.IsExported() {
 				list = append(list, field{name.Name, typ, plain(meaning, name.Name), zero})
 			}
@@ -76,7 +80,7 @@ func fieldsOfStruct(s *ast.StructType) (list []field) {
 	return list
 }
 
-var links = regexp.MustCompile(`\[([A-Z]\w*)\]`)
+var links = regexp.MustCompile(`\[((?:[a-z]\w*\.)?[A-Z]\w*)\]`)
 
 // plain turns a comment into a cell of a table: without the name in front that
 // the row shows already, without links.
@@ -84,10 +88,18 @@ func plain(text, name string) string {
 	text = strings.Join(strings.Fields(links.ReplaceAllString(text, "`$1`")), " ")
 	for _, front := range []string{name + " is ", name + " are ", name + " "} {
 		if rest, ok := strings.CutPrefix(text, front); ok && !strings.HasPrefix(rest, "and ") {
-			return strings.ToUpper(rest[:1]) + rest[1:]
+			return capital(rest)
 		}
 	}
-	return text
+	return capital(text)
+}
+
+// capital begins a sentence, unless with a name of code.
+func capital(s string) string {
+	if word, _, _ := strings.Cut(s, " "); s == "" || strings.Contains(word, ".") {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // zeroWords are how comments say what the zero value stands for: "0 = 64.",
@@ -99,7 +111,11 @@ func splitZero(text string) (meaning, zero string) {
 	if m == nil {
 		return text, ""
 	}
-	return strings.TrimSpace(text[:m[0]] + text[m[1]:]), strings.TrimSpace(text[m[4]:m[5]])
+	before, after := text[:m[0]], text[m[1]:]
+	if rest := strings.TrimLeft(after, " "); strings.HasSuffix(text[:m[1]], ";") {
+		after = " " + capital(rest) // what followed a semicolon stands alone now
+	}
+	return strings.TrimSpace(before + after), strings.TrimSpace(text[m[4]:m[5]])
 }
 
 // human writes a duration as the comments do.

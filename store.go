@@ -63,10 +63,6 @@ type Reader interface {
 	// ended, or was counted when it was removed. It names at most limit jobs (0
 	// = 1000) of each fault, and reads page by page.
 	Audit(ctx context.Context, limit int) (Books, error)
-	// Anchor reads the oldest gated job of a queue that is live, or has ended
-	// without a verdict of the far end: of one tenant, or with all of everyone. The
-	// zero Anchor says that there is none. One seek, however many there are.
-	Anchor(ctx context.Context, queue, tenant string, all bool) (Anchor, error)
 	// Clock reads the store's clock.
 	Clock(ctx context.Context) (time.Time, error)
 }
@@ -231,15 +227,6 @@ type Age struct {
 	Oldest     ID
 	// Waiting: the oldest claimable job, now − due.
 	Waiting time.Duration
-}
-
-// Anchor is the oldest event that has not been reported: what a gate goes by.
-type Anchor struct {
-	Job    ID // zero = there is none
-	Tenant string
-	State  State
-	Age    time.Duration // since it was enqueued; since its redrive, if the far end had refused it before
-	Error  string        // the last thing that went wrong with it: safe text, "" = nothing
 }
 
 // Count is how many jobs of one queue stand in one state. At the limit of the

@@ -127,10 +127,10 @@ func (r results) waitBars(level string) (out []bar) {
 	most(answerLow+": p99, above a commit", " ms", 15, x-floor.median, ok && ok1)
 	x, ok = at(answerMil, p99)
 	most(answerMil+": p99", " ms", 100, x, ok)
-	few, ok1 := at(answerTen, rss)
+	few, ok1 := at(answerHun, rss)
 	many, ok2 := at(answerMil, rss)
 	if ok1 && ok2 {
-		out = append(out, bar{level, "memory with 1 million waits ÷ 20 thousand", "≤ 1.2×", times(many / few), many <= 1.2*few})
+		out = append(out, bar{level, "memory with 1 million waits ÷ 200 thousand", "≤ 1.2×", times(many / few), many <= 1.2*few})
 	}
 	return out
 }

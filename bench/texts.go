@@ -67,11 +67,11 @@ var sections = []section{
 			"no tenants: B waits for all of A (\">\" = it had not started when the time was over); their answer is a queue per tenant."},
 	{title: "CPU", rows: []string{enqueue50, workTen, workHun, workMil, steady}, values: []string{cpuPerJob}, queues: everyone, levels: bothLevels,
 		text: "What a job costs, in µs of CPU of the process. In the steady state that is enqueue and handling."},
-	{title: "Memory", rows: []string{workTen, workHun, workMil, workKept, steady, waits10, waitsTen, answerTen, answerMil}, values: []string{rss}, queues: everyone, levels: []string{normal},
+	{title: "Memory", rows: []string{workTen, workHun, workMil, workKept, steady, waits10, waitsTen, answerHun, answerMil}, values: []string{rss}, queues: everyone, levels: []string{normal},
 		text: "Largest resident size of the measuring process, in MB. A page cache of 64 MiB fills in all of them."},
 	{title: "Remote steps: parked waits", rows: []string{waits10, waitsTen}, values: []string{gos, sockets, idleCPU, burst}, queues: []string{"settle"}, levels: bothLevels,
 		text: "What parked waits cost while no answer comes, and how long it takes until all are settled whose answers come at once."},
-	{title: "Remote steps: answers", rows: []string{answerLow, answerTen, answerMil}, values: []string{p50, p99, longest}, queues: []string{"settle"}, levels: bothLevels,
+	{title: "Remote steps: answers", rows: []string{answerLow, answerHun, answerMil}, values: []string{p50, p99, longest}, queues: []string{"settle"}, levels: bothLevels,
 		text: "Milliseconds from an answer to the end of its job: the answer is judged and stored, the job claimed, run and settled,\n" +
 			"three commits. The commit floor is that of the latency rows."},
 	{title: "Defaults and slots", rows: tunedRows(), values: []string{perSecond}, queues: []string{"settle"}, levels: bothLevels,

@@ -18,7 +18,7 @@ import (
 type input = map[string]any
 
 func TestAnswersByCallback(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		n, c := start(t, ""), newConsumer(t)
 		t.Run("done", func(t *testing.T) {
 			a := c.ask(input{"text": text}, always(200)).set("field", "that nobody knows")
@@ -40,6 +40,7 @@ func TestAnswersByCallback(t *testing.T) {
 			"what the work cannot do":         {input{"text": text, "seconds": "soon"}, "", mailbox.RetryUnsaid},
 			"what would run in a shell":       {input{"text": text, "seconds": "PPID[$(touch ran)]"}, "", mailbox.RetryUnsaid},
 			"what cannot be said":             {input{"text": text, "fail": []int{7}, "retryable": "no"}, "", mailbox.RetryUnsaid},
+			"too much to say":                 {input{"text": text, "fail": strings.Repeat("x", 1<<20)}, "too_large", mailbox.RetryUseless},
 			"input that is no object":         {[]int{1}, "bad_input", mailbox.RetryUseless},
 			"no input":                        {nil, "bad_input", mailbox.RetryUseless},
 		} {
@@ -63,7 +64,7 @@ func TestAnswersByCallback(t *testing.T) {
 }
 
 func TestTheSameBytesAgainUntilTheyAreRecorded(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		for _, status := range []int{404, 500, 503, 429, 302, 0} { // 404: of a proxy; 302: not followed; 0: hung up
 			t.Run(fmt.Sprint(status), func(t *testing.T) {
 				t.Parallel()
@@ -78,7 +79,7 @@ func TestTheSameBytesAgainUntilTheyAreRecorded(t *testing.T) {
 }
 
 func TestPausesGrow(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		n, a := start(t, ""), newConsumer(t).ask(input{"text": text}, in(500, 500, 500, 200))
 		accepted(t, n, a)
 		before := a.done(t)
@@ -94,7 +95,7 @@ func TestPausesGrow(t *testing.T) {
 }
 
 func TestWhatNobodyTakesIsNotSentAgain(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		for _, status := range []int{409, 410, 422} {
 			t.Run(fmt.Sprint(status), func(t *testing.T) {
 				t.Parallel()
@@ -109,7 +110,7 @@ func TestWhatNobodyTakesIsNotSentAgain(t *testing.T) {
 }
 
 func TestAfterTheDeadlineNothingIsSent(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		t.Run("an answer that is never recorded", func(t *testing.T) {
 			t.Parallel()
 			n, a := start(t, ""), newConsumer(t).ask(input{"text": text}, always(500)).set("deadline_ms", 5000)
@@ -131,7 +132,7 @@ func TestAfterTheDeadlineNothingIsSent(t *testing.T) {
 }
 
 func TestSlowWorkTellsThatItGoesOn(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		for _, status := range []int{200, 404, 500, 0} { // whatever becomes of it, it is only progress
 			t.Run(fmt.Sprint(status), func(t *testing.T) {
 				t.Parallel()
@@ -153,7 +154,7 @@ func TestSlowWorkTellsThatItGoesOn(t *testing.T) {
 }
 
 func TestProgressThatNobodyTakesEndsTheWork(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		for _, status := range []int{409, 410, 422} {
 			t.Run(fmt.Sprint(status), func(t *testing.T) {
 				t.Parallel()
@@ -168,7 +169,7 @@ func TestProgressThatNobodyTakesEndsTheWork(t *testing.T) {
 }
 
 func TestACancelledAttemptEndsWithoutAnAnswer(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		for name, a := range map[string]*asked{
 			"at work":                      newConsumer(t).ask(input{"text": text, "seconds": 600}, always(200)).set("silence_ms", 3000),
 			"while its answer is not sent": newConsumer(t).ask(input{"text": text}, always(500)),
@@ -191,7 +192,7 @@ func TestACancelledAttemptEndsWithoutAnAnswer(t *testing.T) {
 
 // servers runs a test with the nodes that are servers.
 func servers(t *testing.T, test func(t *testing.T, s *server)) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		if !strings.HasSuffix(t.Name(), "/shell") {
 			test(t, start(t, "").(*server))
 		}

@@ -149,8 +149,12 @@ type node interface {
 	idle(t *testing.T)
 }
 
-// each runs a test with each node; start takes the address of a Redis, or "".
-func each(t *testing.T, test func(t *testing.T, start func(t *testing.T, redis string) node)) {
+// starter starts a node. redis is the address of one, or "". A server has one slot
+// unless its flags say otherwise.
+type starter func(t *testing.T, redis string, flags ...string) node
+
+// each runs a test with each node.
+func each(t *testing.T, test func(t *testing.T, start starter)) {
 	t.Parallel()
 	for name, words := range map[string]func(*testing.T) []string{
 		"go":     func(t *testing.T) []string { return []string{program(t, "node-go")} },
@@ -158,12 +162,14 @@ func each(t *testing.T, test func(t *testing.T, start func(t *testing.T, redis s
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, func(t *testing.T, redis string) node { return startServer(t, words(t), redis) })
+			test(t, func(t *testing.T, redis string, flags ...string) node { return startServer(t, words(t), redis, flags) })
 		})
 	}
 	t.Run("shell", func(t *testing.T) {
 		t.Parallel()
-		test(t, func(t *testing.T, redis string) node { return &script{redis: redis, dir: t.TempDir(), running: map[string]*process{}} })
+		test(t, func(t *testing.T, redis string, _ ...string) node {
+			return &script{redis: redis, dir: t.TempDir(), running: map[string]*process{}}
+		})
 	})
 }
 
@@ -173,14 +179,14 @@ type server struct {
 	url string
 }
 
-func startServer(t *testing.T, words []string, redis string) *server {
+func startServer(t *testing.T, words []string, redis string, flags []string) *server {
 	t.Helper()
 	words = append(words, "--addr", "127.0.0.1:0", "--slots", "1")
 	if redis != "" {
 		words = append(words, "--redis", "redis://"+redis)
 	}
 	lines := make(chan string, 1)
-	p := start(t, words, nil, func(cmd *exec.Cmd) {
+	p := start(t, append(words, flags...), nil, func(cmd *exec.Cmd) {
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

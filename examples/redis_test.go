@@ -38,7 +38,7 @@ func (a *asked) stream(t *testing.T, s *redistest.Server, key string) (list []po
 }
 
 func TestAnswersByRedis(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		s := redistest.Start(t)
 		n, c := start(t, s.Addr()), newConsumer(t)
 		const many = 20_000 // what nobody has read yet must stay, but for progress
@@ -81,7 +81,7 @@ func TestAnswersByRedis(t *testing.T) {
 }
 
 func TestARedisThatRefusesIsAskedAgain(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		s := redistest.Start(t)
 		f := redistest.NewFront(t, s.Addr())
 		n, a := start(t, f.Addr()), newConsumer(t).ask(input{"text": text}, always(200)).redis(7)
@@ -98,7 +98,7 @@ func TestARedisThatRefusesIsAskedAgain(t *testing.T) {
 }
 
 func TestANodeThatHasARedisStillAnswersByCallback(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		s := redistest.Start(t)
 		n, a := start(t, s.Addr()), newConsumer(t).ask(input{"text": text}, always(200))
 		accepted(t, n, a)
@@ -111,7 +111,7 @@ func TestANodeThatHasARedisStillAnswersByCallback(t *testing.T) {
 }
 
 func TestARedisThatIsAwayIsWaitedFor(t *testing.T) {
-	each(t, func(t *testing.T, start func(*testing.T, string) node) {
+	each(t, func(t *testing.T, start starter) {
 		s := redistest.Start(t)
 		n, a := start(t, s.Addr()), newConsumer(t).ask(input{"text": strings.Repeat("a long text ", 50_000)}, always(200)).redis(7)
 		s.Kill()

@@ -2,6 +2,7 @@ package examples
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -34,6 +36,7 @@ type setup struct {
 	inbox    *redistest.Server // offers answers by Redis; nil = not
 	knows    bool              // the nodes know that Redis
 	nodes    []string          // their names; nil = one
+	slots    int               // of each; 0 = 4, so that the next job finds one free
 	silence  time.Duration     // of the step
 }
 
@@ -44,8 +47,8 @@ type rig struct {
 	*settle.Client
 	hub      *remote.Hub
 	nodes    map[string]node // by name
-	attempts chan settle.ID  // that were submitted
-	recalled chan recalled   // that were called off
+	sent     atomic.Int32    // submissions
+	recalled chan recalled   // attempts that were called off
 	posts    atomic.Int32    // answers that came by callback
 	broken   atomic.Int32    // the status that a proxy before the hub replies; 0 = there is none
 }
@@ -57,14 +60,14 @@ type recalled struct {
 }
 
 // open makes a rig that lives as long as the test.
-func open(t *testing.T, start func(*testing.T, string) node, s setup) *rig {
+func open(t *testing.T, start starter, s setup) *rig {
 	t.Helper()
 	st, err := sqlite.Open(filepath.Join(t.TempDir(), "settle.db"), sqlite.Config{Synchronous: sqlite.Normal, KeepFree: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	r := &rig{T: t, Client: settle.NewClient(st), nodes: map[string]node{}, attempts: make(chan settle.ID, 100), recalled: make(chan recalled, 100)}
+	r := &rig{T: t, Client: settle.NewClient(st), nodes: map[string]node{}, recalled: make(chan recalled, 100)}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	c := remote.Config{Client: &http.Client{Transport: r}}
@@ -109,7 +112,7 @@ func (r *rig) inbox(s *redistest.Server) remote.Inbox {
 }
 
 // pool starts the nodes. Those that are no servers are started for each submission.
-func (r *rig) pool(start func(*testing.T, string) node, s setup) (c remote.PoolConfig) {
+func (r *rig) pool(start starter, s setup) (c remote.PoolConfig) {
 	r.Helper()
 	redis := ""
 	if s.inbox != nil && s.knows {
@@ -119,7 +122,7 @@ func (r *rig) pool(start func(*testing.T, string) node, s setup) (c remote.PoolC
 		s.nodes = []string{"a"}
 	}
 	for _, name := range s.nodes {
-		n := start(r.T, redis)
+		n := start(r.T, redis, "--slots", strconv.Itoa(cmp.Or(s.slots, 4)))
 		r.nodes[name] = n
 		if server, ok := n.(*server); ok {
 			c.Nodes = append(c.Nodes, remote.Node{Name: name, URL: server.url + "/run"})
@@ -184,7 +187,7 @@ func (r *rig) submitted(body []byte) (attempt string) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		r.Error(err)
 	}
-	r.attempts <- s.Attempt
+	r.sent.Add(1)
 	return s.Attempt.String()
 }
 

@@ -132,6 +132,7 @@ func TestANodeCanAskForAPause(t *testing.T) {
 
 // What comes for a submission that is not waited for any more touches nothing.
 func TestP3AnswersThatComeTooLateTouchNothing(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		name   string
 		before func(r *rig, id settle.ID, s sub)

@@ -26,6 +26,7 @@ import (
 // Three processes read the answers to a thousand waits from one Redis, to which
 // everything happens meanwhile. Nodes keep an answer until Redis has confirmed it.
 func TestP1P3P9P10AThousandWaitsWhileRedisIsInTrouble(t *testing.T) {
+	t.Parallel()
 	const jobs = 1000
 	s := redistest.Start(t)
 	st, err := sqlite.Open(filepath.Join(t.TempDir(), "settle.db"))

@@ -42,6 +42,7 @@ func golden(t *testing.T, verdict string) (names []string, docs func(name string
 
 // Every malformed document of the contract, by callback.
 func TestP5EveryMalformedDocumentEndsItsWait(t *testing.T) {
+	t.Parallel()
 	names, doc := golden(t, "protocol")
 	bubble(t, setup{pool: never}, func(r *rig) {
 		for _, name := range names {

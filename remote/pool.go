@@ -32,11 +32,10 @@ type Node struct {
 // default.
 type PoolConfig struct {
 	Nodes []Node // at least one
-	// Submit hands a step to a node, in place of the HTTP request of the contract.
-	// nil = that.
+	// Submit hands a step to a node. nil = by the contract's HTTP request.
 	Submit func(context.Context, Submission) error
-	// Recall tells a node that nobody waits for an attempt any more, in place of
-	// the contract's DELETE. nil = that, or nothing where Submit is set.
+	// Recall tells a node that nobody waits for an attempt any more. nil = by the
+	// contract's DELETE, or nothing where Submit is set.
 	Recall func(context.Context, Node, settle.Recall) error
 	// SubmitTimeout is how long one submission, and one recall, may take.
 	// 0 = 10 s.

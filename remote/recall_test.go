@@ -15,6 +15,7 @@ import (
 
 // When nobody waits any more for a node that may be at work, it is told.
 func TestANodeIsToldThatNobodyWaits(t *testing.T) {
+	t.Parallel()
 	hangs := func(ctx context.Context, _ sub) reply { <-ctx.Done(); return reply{err: ctx.Err()} }
 	for _, one := range []struct {
 		name string
@@ -77,6 +78,7 @@ func (r *rig) recalls() string {
 
 // What a node replies, and how often it is told then. It is never a dead letter.
 func TestRepliesToARecall(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		name string
 		reply

@@ -59,6 +59,7 @@ func TestAnAnswerThatNeverComes(t *testing.T) {
 // A node that keeps to the silence that it was told is never given up, whenever its
 // notes come.
 func TestProgressResetsTheSilence(t *testing.T) {
+	t.Parallel()
 	for _, pauses := range [][]int{{50, 50, 50, 50}, {10, 55, 10, 55, 10, 55}, {1, 59, 1, 59, 1, 59}, {14, 59, 14, 59}, {15, 59, 15, 59}, {59, 1, 1, 1, 58, 3, 59}} {
 		t.Run(fmt.Sprint(pauses), func(t *testing.T) {
 			bubble(t, setup{step: minute, worker: quickSweep}, func(r *rig) {
@@ -139,6 +140,7 @@ func TestP11SilenceWhileTheInboxWasDeaf(t *testing.T) {
 
 // An answer that lies in the inbox when the wait is over wins.
 func TestP9TheLastLook(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		name   string
 		step   remote.Step

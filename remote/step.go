@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/settle-go/settle"
@@ -115,8 +116,7 @@ func (c *call) make(ctx context.Context) error {
 	if !again {
 		p.retries.first()
 	} else if !p.retries.repeat() {
-		return worker.Report(settle.Deferred{Reason: settle.AttemptRateLimited, After: 2*time.Second + rand.N(4*time.Second),
-			Error: "pool " + p.name + ": too many of its submissions are repeats of failed ones"})
+		return worker.Report(c.heldBack())
 	}
 	node, _ := p.node(token.Node())
 	w := settle.Wait{Ticket: settle.NewID(), Step: c.name, Node: node.Name, Pool: p.name, Silence: c.step.Silence + c.step.Silence/4,
@@ -133,6 +133,21 @@ func (c *call) make(ctx context.Context) error {
 		return fmt.Errorf("submit step %s to node %s: %w", c.name, node.Name, context.Cause(ctx))
 	}
 	return worker.Report(event)
+}
+
+// heldBack puts off a submission that repeats a failed one. The more often that
+// happens in a row the longer it waits: there are many of its kind, and each time is
+// a deferral, of which it has not for ever.
+func (c *call) heldBack() settle.Deferred {
+	wait := 2 * time.Second
+	for _, a := range slices.Backward(c.past[max(len(c.past)-3, 0):]) {
+		if a.Reason != settle.AttemptRateLimited {
+			break
+		}
+		wait *= 2
+	}
+	return settle.Deferred{Reason: settle.AttemptRateLimited, After: wait + rand.N(wait),
+		Error: "pool " + c.pool.name + ": too many of its submissions are repeats of failed ones"}
 }
 
 // spent counts the attempts of the step that its budget knows, and tells what the

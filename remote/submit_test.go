@@ -20,6 +20,7 @@ import (
 
 // What a submission comes to: for the job, for the step's budget, for the breaker.
 func TestSubmissionsThatAreNotAccepted(t *testing.T) {
+	t.Parallel()
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	after := func(s string) http.Header { return http.Header{"Retry-After": {s}} }
 	const (

@@ -117,6 +117,7 @@ func (w *wire) reaches(id settle.ID, state settle.State) (j settle.Job) {
 }
 
 func TestAStepByRealSockets(t *testing.T) {
+	t.Parallel()
 	w := newWire(t, func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusAccepted) })
 	id := w.enqueue()
 	s := <-w.got
@@ -140,6 +141,7 @@ func TestAStepByRealSockets(t *testing.T) {
 // The body of an acceptance is not read for its meaning: that it is cut off, or never
 // ends, changes nothing.
 func TestAnAcceptanceWhoseBodyIsCut(t *testing.T) {
+	t.Parallel()
 	for name, rest := range map[string]func(net.Conn, http.ResponseWriter){
 		"cut off": func(c net.Conn, _ http.ResponseWriter) {
 			_, _ = io.WriteString(c, "HTTP/1.1 202 Accepted\r\nContent-Length: 100\r\n\r\nqueued")
@@ -213,6 +215,7 @@ func TestAnAnswerThatIsCutOff(t *testing.T) {
 
 // A submission is sent once, also where a connection that was kept has died.
 func TestASubmissionIsSentOnce(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	times := map[string]int{}
 	w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
@@ -242,6 +245,7 @@ func TestASubmissionIsSentOnce(t *testing.T) {
 
 // A node that sends far too much hears of it, though it writes all before it reads.
 func TestAnAnswerThatIsFarTooLarge(t *testing.T) {
+	t.Parallel()
 	w := newWire(t, func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusAccepted) })
 	id := w.enqueue()
 	s := <-w.got

@@ -3,7 +3,7 @@
 it reads a task from its standard input, works, and leaves the answer under a key.
 What a task looks like is between you and your consumer; here it is
 
-  {"key": "answer:a1b2c3", "lifetime_s": 7200, "job": "video-7", "step": "count", "attempt": "a1b2c3", "text": "…"}
+  {"key": "settle:answer:video-7.a1b2c3", "lifetime_s": 7200, "job": "video-7", "step": "count", "attempt": "a1b2c3", "text": "…"}
 
 Needs the package redis. REDIS_URL: redis://host:port."""
 

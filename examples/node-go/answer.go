@@ -30,6 +30,9 @@ type attempt struct {
 // are recorded, or somebody says that they will never be, or the deadline.
 func (a *attempt) run() {
 	doc := a.answer(safely(a.ctx, a.Input, a.alive))
+	if len(doc) > 1<<20 {
+		doc = a.answer(nil, &failure{Reason: "too_large", Message: "an answer of more than 1 MiB", Retryable: new(bool)})
+	}
 	for pause := time.Second; a.ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		switch status := a.send(doc, false); status {
 		case 200:

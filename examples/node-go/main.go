@@ -74,7 +74,7 @@ func main() {
 // submit accepts with 202, is busy with 429, and refuses for good with 422.
 func (n *node) submit(w http.ResponseWriter, r *http.Request) {
 	var s submission
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&s)
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 8<<20)).Decode(&s)
 	byRedis := n.redis != nil && s.Answer.Redis.Stream != ""
 	if err != nil || s.V != 1 || s.Job == "" || s.Step == "" || s.Attempt == "" || s.DeadlineMS <= 0 {
 		refuse(w, "malformed", "this is no submission of contract v1")

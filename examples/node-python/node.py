@@ -49,7 +49,10 @@ class Attempt:
 
     def run(self):
         try:
-            self.deliver(self.answer())
+            doc = self.answer()
+            if len(doc) > 1 << 20:
+                doc = self.document("error", error=Failure("too_large", "an answer of more than 1 MiB", retryable=False).error)
+            self.deliver(doc)
         except Stopped:
             pass
         finally:
@@ -127,7 +130,7 @@ class Node(BaseHTTPRequestHandler):
         """Accepts with 202, is busy with 429, and refuses for good with 422."""
         try:
             length = int(self.headers["Content-Length"])
-            s = json.loads(self.rfile.read(length)) if length <= 4 << 20 else None
+            s = json.loads(self.rfile.read(length)) if length <= 8 << 20 else None
             valid = s["v"] == 1 and s["job"] and s["step"] and s["attempt"] and s["deadline_ms"] > 0 and "input" in s
             way = "redis" in s["answer"] and options.redis or s["answer"]["url"].startswith(("http://", "https://")) and s["answer"]["key"]
         except (ValueError, KeyError, TypeError, AttributeError):

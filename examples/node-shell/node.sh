@@ -122,6 +122,10 @@ elif ((code != 0)); then # whether trying again helps is not known, and so not s
 	jq -n --arg reason "exit_$code" --arg message "$(tail -c 1000 "$dir/trouble")" '{status: "error", error: {reason: $reason, message: $message}}' > "$dir/result"
 fi
 document "$dir/result" > "$dir/answer"
+if (($(wc -c < "$dir/answer") > 1 << 20)); then
+	echo '{"status": "error", "error": {"reason": "too_large", "message": "an answer of more than 1 MiB", "retryable": false}}' > "$dir/result"
+	document "$dir/result" > "$dir/answer"
+fi
 
 # The same bytes, later and later, until they are recorded, or somebody says that
 # they will never be, or the deadline.

@@ -16,7 +16,6 @@ const casesFile = "cases.txt"
 
 // later are the parts that do not exist yet; their cases come with them.
 var later = map[string]string{
-	"remote":   "needs remote steps: tickets, parked waits and fetched answers, which no package offers yet",
 	"outbox":   "needs uploads and their verdicts, which no package offers yet",
 	"gate":     "needs the admission gate, which no package offers yet",
 	"postgres": "is about PostgreSQL, for which there is no store yet",

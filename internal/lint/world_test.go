@@ -33,7 +33,6 @@ var clocks = map[string]string{
 	"internal/storetest/nudges.go: time.Now":     "a hint comes in real time; the suite gives up on it in real time",
 	"internal/xwork/command_test.go: time.Sleep": "waits for real processes",
 	"examples/: time.Now":                        "programs of their own: the pauses between signs of life",
-	"gate/gate.go: time.Now":                     "monotonic: the age of a reading, by which its answer grows older",
 	"remote/ratio.go: time.Now":                  "monotonic: how fast repeats of this process may come",
 	"remote/deliver.go: time.Now":                "monotonic: how long ago a last look failed",
 	"remote/report.go: time.Now":                 "when an odd answer came to this process, for people",

@@ -83,7 +83,7 @@ func (w *world) comesTo(c *settle.ClaimedJob) settle.Event {
 		}
 		return settle.Settled{Outcome: refused, Refused: true}
 	case 3:
-		return settle.Deferred{Reason: settle.AttemptBusy, Node: c.Wait.Node}
+		return settle.Deferred{Reason: pickOne(w, []settle.AttemptReason{settle.AttemptBusy, settle.AttemptShutdown, settle.AttemptSnoozed}), Node: c.Wait.Node}
 	case 4, 5:
 		return w.handler(c)
 	default:
@@ -114,7 +114,7 @@ func (w *world) early() {
 			continue
 		}
 		d := decided(&got, got.Answered(answer), w.rng.Float64(), false)
-		if w.one(4) {
+		if w.one(3) {
 			w.wishes = append(w.wishes, d)
 			continue
 		}

@@ -54,10 +54,8 @@ func ticketWhileRunning(r *rig) {
 	before := r.job(c.ID)
 	r.submits(&c, submission("t"))
 	r.goesOn(before)
+	r.hasTicket(c.ID, "t")
 	j := r.job(c.ID)
-	if j.Wait == nil {
-		r.Fatal("a job with a ticket tells what it submits: got nothing")
-	}
 	is(r, "wait", *j.Wait, submission("t"))
 	check(r, j.Answer == nil, "nothing has been answered: got %+v", j.Answer)
 	is(r, "claimed meanwhile", len(r.claim()), 0)
@@ -65,7 +63,7 @@ func ticketWhileRunning(r *rig) {
 	is(r, "moved by a sweep within the lease", r.sweep(), 0)
 	is(r, "lost by the renewal", len(r.renew(c)), 0)
 	near(r, "alarm", r.job(c.ID).Alarm, r.now().Add(lease))
-	is(r, "wait after the renewal", *r.job(c.ID).Wait, submission("t"))
+	r.hasTicket(c.ID, "t")
 	is(r, "answer to the same once more", r.apply(on(c, settle.Submitting{Wait: submission("t")}))[0], settle.Done)
 	r.moves(on(c, succeeded("1")))
 	check(r, r.job(c.ID).Wait == nil, "an ended job waits for nothing")
@@ -83,10 +81,10 @@ func ticketOfHolder(r *rig) {
 	second := r.again(late.ID)
 	r.submits(&second, submission("t"))
 	is(r, "answer while the next attempt runs", r.apply(on(late, records))[0], settle.Stale)
-	is(r, "wait", *r.job(late.ID).Wait, submission("t"))
+	r.hasTicket(late.ID, "t")
 	r.moves(on(second, settle.Parked{Wait: submission("t")}))
 	is(r, "answer to the holder after its park", r.apply(on(second, records))[0], settle.Stale)
-	is(r, "wait", *r.job(late.ID).Wait, submission("t"))
+	r.hasTicket(late.ID, "t")
 	r.moves(r.seen(late.ID, settle.CancelAsked{}))
 	is(r, "answer after the end", r.apply(on(second, records))[0], settle.Stale)
 	r.balanced()
@@ -96,7 +94,7 @@ func secondTicket(r *rig) {
 	c := r.submitted(task(settle.EnqueueOpts{}), submission("t1"))
 	late := r.seen(c.ID, settle.Kept{Delivered: answer("t1", "late")})
 	r.submits(&c, submission("t2"))
-	is(r, "wait", *r.job(c.ID).Wait, submission("t2"))
+	r.hasTicket(c.ID, "t2")
 	is(r, "an answer for the first, decided before", r.apply(late)[0], settle.Stale)
 	is(r, "an answer for the first", r.says(c.ID, answer("t1", "late")), settle.Stale)
 	check(r, r.job(c.ID).Answer == nil, "nothing is kept: got %+v", r.job(c.ID).Answer)
@@ -115,12 +113,22 @@ func ticketMeetsSweep(r *rig) {
 		sweep := r.look()
 		r.submits(&c, submission(ticket))
 		r.comesTooLate(sweep, c.ID)
-		is(r, "ticket", r.job(c.ID).Wait.Ticket, id(ticket))
+		r.hasTicket(c.ID, ticket)
 		is(r, "lost by the renewal", len(r.renew(c)), 0)
 	}
 	r.crash()
 	is(r, "ticket that the next sweep records", r.attempt(r.job(c.ID), 0).Ticket, id("t2"))
 	r.balanced()
+}
+
+// hasTicket reports a job for which another ticket is out, or none.
+func (r *rig) hasTicket(n settle.ID, ticket string) {
+	r.Helper()
+	w := r.job(n).Wait
+	if w == nil {
+		r.Fatalf("ticket of job %s: got none, want %s", n, ticket)
+	}
+	is(r, "ticket", w.Ticket, id(ticket))
 }
 
 func ticketOverdue(r *rig) {
@@ -130,7 +138,7 @@ func ticketOverdue(r *rig) {
 	r.advance(tick)
 	sweep := r.look()
 	is(r, "answer at the deadline", r.apply(on(c, settle.Submitting{Wait: submission("t2")}))[0], settle.Stale)
-	is(r, "ticket", r.job(c.ID).Wait.Ticket, id("t1"))
+	r.hasTicket(c.ID, "t1")
 	same(r, "answer to the sweep", r.apply(sweep...), []settle.Applied{settle.Done})
 	is(r, "reason", r.job(c.ID).Reason, settle.EndExpired)
 	is(r, "ticket of the record", r.attempt(r.job(c.ID), 0).Ticket, id("t1"))
@@ -262,10 +270,7 @@ func claimIsNoTransition(r *rig) {
 func ticketsElsewhere(r *rig) {
 	b := r.beside()
 	c := r.submitted(task(settle.EnqueueOpts{}), submission("t"))
-	if b.job(c.ID).Wait == nil {
-		r.Fatal("the ticket is seen there: got nothing")
-	}
-	is(r, "the ticket there", *b.job(c.ID).Wait, submission("t"))
+	b.hasTicket(c.ID, "t")
 	is(r, "an answer that is kept there", b.says(c.ID, answer("t", "out")), settle.Done)
 	r.moves(on(c, settle.Parked{Wait: submission("t")}))
 	is(r, "state", b.job(c.ID).State, settle.Pending)

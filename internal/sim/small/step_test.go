@@ -111,6 +111,16 @@ func ticketOf(l map[string]string) (ticket settle.ID) {
 	return w.Ticket
 }
 
+// recorded says whether an attempt or a result stands there with this ticket.
+func (c contents) recorded(ticket settle.ID) bool {
+	for _, r := range c {
+		if (r.table == "attempt" || r.table == "step") && r.named()["ticket"] == fmt.Sprintf("x'%x'", ticket[:]) {
+			return true
+		}
+	}
+	return false
+}
+
 func (c contents) steps() (n int64) {
 	for _, r := range c {
 		if r.table == "step" {
@@ -129,6 +139,9 @@ func (x *search) lawfulStep(before, after contents, how string) {
 	out := ticketOf(now)
 	x.check(now["state"] != "2" || !out.IsZero() && after.kept(out).values == nil, "P9 a park finds what was kept: %s led to %v", how, now)
 	x.check(now["state"] != "0" || out.IsZero(), "a pending job waits for nothing: %v", now)
+	if was["state"] == "1" && now["state"] == "0" && !ticketOf(was).IsZero() {
+		x.check(after.recorded(ticketOf(was)), "P10 who ends an attempt has seen its ticket: %s led from %v to %v", how, was, now)
+	}
 	kept := before.kept(ticketOf(was))
 	if was["state"] != "1" || kept.values == nil {
 		return

@@ -166,6 +166,7 @@ var stepRows = []row{
 	{"", one(Running), refused(retry(AttemptSubmitFailed)), "the node has not begun, and need not be told", recalled, Policy{}},
 	{"", one(Running), Deferred{Reason: AttemptShutdown}, "a ticket was out, and the node can be told to stop", recalled, Policy{}},
 	{"", one(Running), Deferred{Reason: AttemptBusy, After: time.Minute}, "the node has not begun, and need not be told", recalled, Policy{}},
+	{"", one(Running), Deferred{Reason: "words of a handler", After: time.Minute}, "a ticket was out: who only says wait leaves the node at work", recalled, Policy{}},
 	{"", one(Running), Parked{Wait{Ticket: ticketA, Step: "render", Node: "a"}}, "", nil, Policy{}},
 	{"", one(Running), Parked{Wait{Ticket: ticketA, Step: "render", Silence: time.Minute}}, "the node says that it is at work every minute", nil, Policy{}},
 	{"P1", one(Running), Parked{Wait{Ticket: ticketA, Step: "render", Silence: time.Minute}}, "the deadline is the ceiling", nearEnd, Policy{}},

@@ -30,7 +30,8 @@ type (
 		Uncounted bool
 	}
 	// Submitting: the holder is about to hand a step to a node. Recorded first,
-	// so that no answer is ever one that nobody can place.
+	// so that no answer is ever one that nobody can place; stores refuse it for a
+	// job that is overdue.
 	Submitting struct{ Wait Wait }
 	// Parked: the holder has submitted a step and waits for its answer. One that
 	// came before (Kept) is delivered in the same transaction.

@@ -79,7 +79,8 @@ type Fence struct {
 	Attempt int
 	State   State
 	// Seen is the row's alarm as the store handed it out; opaque. Sweeps set
-	// it, so that a renewal between look and act wins. 0 = not compared.
+	// it, so that a renewal, a ticket or a kept answer between look and act wins.
+	// 0 = not compared.
 	Seen int64
 	// Handle is the store's own way to find the row; 0 = by id.
 	Handle int64

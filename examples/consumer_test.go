@@ -24,7 +24,7 @@ import (
 const step = "count"
 
 // patience is how long a node may take over anything.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // consumer is whom nodes answer by callback: it checks every signature, and
 // judges every document.

@@ -26,7 +26,7 @@ var build = struct {
 // TestMain lets many tests run at once, whatever the number of processors: they
 // wait for pauses.
 func TestMain(m *testing.M) {
-	err := flag.Set("test.parallel", "16")
+	err := flag.Set("test.parallel", "12")
 	if err != nil {
 		panic(err)
 	}
@@ -126,6 +126,9 @@ func (p *process) kill() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.gone
 }
+
+// end asks it to end, and whatever it has started.
+func (p *process) end() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM) }
 
 // ended waits for its end, and returns the exit code.
 func (p *process) ended(t *testing.T) int {
@@ -277,6 +280,20 @@ func (s *script) run(t *testing.T, attempt string, submission []byte) {
 	s.running[attempt] = p
 }
 
+// working is how many of them run.
+func (s *script) working() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.running {
+		select {
+		case <-p.gone:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 // process is the one that works on an attempt.
 func (s *script) process(attempt string) *process {
 	s.mu.Lock()
@@ -286,7 +303,7 @@ func (s *script) process(attempt string) *process {
 
 func (s *script) cancel(t *testing.T, a *asked) int {
 	t.Helper()
-	if err := s.process(a.attempt).cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.process(a.attempt).end(); err != nil {
 		t.Fatal(err)
 	}
 	return http.StatusNoContent

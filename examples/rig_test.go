@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +46,7 @@ type rig struct {
 	*settle.Client
 	hub      *remote.Hub
 	nodes    map[string]node // by name
+	slots    int             // of each
 	sent     atomic.Int32    // submissions
 	recalled chan recalled   // attempts that were called off
 	posts    atomic.Int32    // answers that came by callback
@@ -67,7 +67,7 @@ func open(t *testing.T, start starter, s setup) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	r := &rig{T: t, Client: settle.NewClient(st), nodes: map[string]node{}, recalled: make(chan recalled, 100)}
+	r := &rig{T: t, Client: settle.NewClient(st), nodes: map[string]node{}, slots: cmp.Or(s.slots, 4), recalled: make(chan recalled, 100)}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	c := remote.Config{Client: &http.Client{Transport: r}}
@@ -122,7 +122,7 @@ func (r *rig) pool(start starter, s setup) (c remote.PoolConfig) {
 		s.nodes = []string{"a"}
 	}
 	for _, name := range s.nodes {
-		n := start(r.T, redis, "--slots", strconv.Itoa(cmp.Or(s.slots, 4)))
+		n := start(r.T, redis, "--slots", strconv.Itoa(r.slots))
 		r.nodes[name] = n
 		if server, ok := n.(*server); ok {
 			c.Nodes = append(c.Nodes, remote.Node{Name: name, URL: server.url + "/run"})
@@ -141,7 +141,11 @@ func (r *rig) begin(_ context.Context, s remote.Submission) error {
 		return err
 	}
 	r.submitted(body)
-	r.nodes[s.To.Name].(*script).run(r.T, s.Attempt.String(), body)
+	n := r.nodes[s.To.Name].(*script)
+	if n.working() >= r.slots {
+		return remote.Busy(5 * time.Second)
+	}
+	n.run(r.T, s.Attempt.String(), body)
 	return nil
 }
 
@@ -149,7 +153,7 @@ func (r *rig) begin(_ context.Context, s remote.Submission) error {
 func (r *rig) end(_ context.Context, n remote.Node, c settle.Recall) error {
 	p := r.nodes[n.Name].(*script).process(c.Attempt.String())
 	r.recalled <- recalled{c.Attempt.String(), http.StatusNoContent}
-	return p.cmd.Process.Signal(syscall.SIGTERM)
+	return p.end()
 }
 
 // RoundTrip sends to a node, and sees that it is what the contract says.

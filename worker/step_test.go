@@ -41,7 +41,7 @@ func TestP10WhatSubmittedIsChargedToItsStep(t *testing.T) {
 		"a panic":         {func(context.Context) error { panic("boom") }, ticketA, true},
 		"a goexit":        {func(context.Context) error { runtime.Goexit(); return nil }, ticketA, true},
 		"a timeout":       {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, ticketA, true},
-		"an abandonment":  {func(context.Context) error { time.Sleep(time.Minute); return nil }, ticketA, true},
+		"an abandonment":  {func(context.Context) error { <-time.After(time.Minute); return nil }, ticketA, true},
 		"an open failure": {func(context.Context) error { return failed(false) }, ticketA, true},
 		"a refusal":       {func(context.Context) error { return failed(true) }, settle.ID{}, false},
 		"a deferral": {func(context.Context) error {

@@ -94,7 +94,7 @@ class Attempt:
     def document(self, status, **field):
         s = self.submission
         return json.dumps({"v": 1, "job": s["job"], "step": s["step"], "attempt": s["attempt"],
-                           "node": options.name, "status": status, **field}).encode()
+                           "node": options.name, "status": status, **field}, allow_nan=False).encode()
 
     def send(self, doc, progress=False):
         """Sends a document once; returns the consumer's status: 200 is recorded, 0 is no reply."""

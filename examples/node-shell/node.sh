@@ -2,7 +2,7 @@
 # A node of contract v1 (docs/contract.md) that is no server: it reads one
 # submission from a file or its standard input, works, and answers by callback,
 # or by Redis if REDIS_URL is set and the submission offers it. Copy it, and
-# replace work. To cancel it, end it.
+# replace work. To cancel it, end its process group.
 #
 #   node.sh submission.json
 #

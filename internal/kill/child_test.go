@@ -42,7 +42,7 @@ type shift struct {
 // programs are what a child can do. None of them returns, unless there is
 // nothing left to do.
 var programs = map[string]func(*child) error{
-	"enqueue": enqueueFlatOut, "work": work, "sweep": sweepPages,
+	"enqueue": enqueueFlatOut, "work": work, "submit": submit, "sweep": sweepPages,
 	"renew": renewOnAndOn, "prune": prunePages, "migrate": migrateFiles, "load": load,
 }
 
@@ -89,17 +89,21 @@ func openStore(path string, ahead time.Duration, normal bool) (*sqlite.Store, er
 	return sqlite.Open(path, cfg)
 }
 
-// Two kinds: one does its work, the other kills whoever works on it.
+// Three kinds: one does its work, one lets a node do it, and one kills whoever
+// works on it.
 var (
-	plain  = settle.Define[int, int]("plain", settle.Policy{Attempts: 12, Crashes: 6, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: 365 * 24 * time.Hour})
-	poison = settle.Define[int, int]("poison", settle.Policy{Attempts: 12, Crashes: 3, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: 365 * 24 * time.Hour})
+	distant = settle.Define[int, int]("distant", settle.Policy{Attempts: 12, Crashes: 6, StepAttempts: 12, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: 365 * 24 * time.Hour})
+	plain   = settle.Define[int, int]("plain", settle.Policy{Attempts: 12, Crashes: 6, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: 365 * 24 * time.Hour})
+	poison  = settle.Define[int, int]("poison", settle.Policy{Attempts: 12, Crashes: 3, BackoffMin: time.Millisecond, BackoffMax: time.Millisecond, Deadline: 365 * 24 * time.Hour})
 )
 
 // fresh makes jobs of several tenants, whose ids are known before the call.
-func fresh(n int) []settle.New {
+func fresh(n int) []settle.New { return freshOf(plain, n) }
+
+func freshOf(k settle.Kind[int, int], n int) []settle.New {
 	out := make([]settle.New, n)
 	for i := range out {
-		out[i] = plain.New(i, settle.EnqueueOpts{ID: settle.NewID(), Tenant: fmt.Sprint("tenant ", i%3)})
+		out[i] = k.New(i, settle.EnqueueOpts{ID: settle.NewID(), Tenant: fmt.Sprint("tenant ", i%3)})
 	}
 	return out
 }
@@ -124,8 +128,7 @@ func enqueueFlatOut(c *child) error {
 
 // work is a real worker. It ends when nothing is left, if its Config says so.
 func work(c *child) error {
-	w := worker.New(c.st, worker.Config{Slots: c.Shift.Slots, Lease: c.Shift.Lease, Sweep: c.Shift.Sweep, Poll: c.Shift.Poll,
-		UntilIdle: c.Shift.UntilIdle, Keep: settle.Keep{Succeeded: 1000 * time.Hour}, Logger: slog.New(slog.DiscardHandler)})
+	w := c.worker()
 	worker.Handle(w, plain, func(ctx context.Context, j *worker.Job[int]) (int, error) {
 		fatal := c.fatal(opHandler)
 		c.diary.write(line{word: started, job: j.ID, n: j.Attempt})
@@ -141,6 +144,37 @@ func work(c *child) error {
 		c.diary.write(line{word: started, job: j.ID, n: j.Attempt})
 		dieIn(20 * time.Millisecond) // others have begun beside it
 		return 0, nil
+	})
+	return w.Run(ctx)
+}
+
+func (c *child) worker() *worker.Worker {
+	return worker.New(c.st, worker.Config{Slots: c.Shift.Slots, Lease: c.Shift.Lease, Sweep: c.Shift.Sweep, Poll: c.Shift.Poll,
+		UntilIdle: c.Shift.UntilIdle, Keep: settle.Keep{Succeeded: 1000 * time.Hour}, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// submit is a real worker whose steps are done by a node that answers at once:
+// before the park.
+func submit(c *child) error {
+	w := c.worker()
+	worker.Handle(w, distant, func(ctx context.Context, j *worker.Job[int]) (int, error) {
+		c.diary.write(line{word: started, job: j.ID, n: j.Attempt})
+		if len(j.Steps) > 0 {
+			return j.In, nil
+		}
+		wait := settle.Wait{Ticket: settle.NewID(), Step: "s", Node: "n"}
+		if err := j.Submitting(ctx, wait, 0); err != nil {
+			return 0, err
+		}
+		open, err := c.st.Waits(ctx, []settle.ID{j.ID})
+		if err != nil {
+			return 0, err
+		}
+		answer := open[0].Answered(settle.Delivered{Ticket: wait.Ticket, Outcome: settle.Outcome{Verdict: settle.VerdictOK, Output: []byte("1")}})
+		if _, err := c.st.Apply(ctx, []settle.Transition{open[0].Decide(answer, 0.5, false)}); err != nil {
+			return 0, err
+		}
+		return 0, worker.Report(settle.Parked{Wait: wait})
 	})
 	return w.Run(ctx)
 }

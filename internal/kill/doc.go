@@ -1,7 +1,7 @@
 // Package kill is the proof by real processes: a child works on a real file and
 // is killed, and what it leaves is judged. It consists of tests, for Linux.
 //
-//	go test ./internal/kill                       some forty kills
+//	go test ./internal/kill                       some sixty kills
 //	SETTLE_LONG=1 go test -v ./internal/kill      more than five hundred, counted
 //	go test ./internal/kill -kill.seed 7          other moments
 //

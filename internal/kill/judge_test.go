@@ -189,6 +189,25 @@ func (f *file) recover() {
 	f.with(func(st *sqlite.Store) { must(f.t, sweep(f.hand(st))) })
 }
 
+// judgeKept holds the file to the answers that were acknowledged before their
+// park: each is the result of its step by now, and its attempt no crash.
+func (f *file) judgeKept() {
+	f.t.Helper()
+	f.with(func(st *sqlite.Store) {
+		for _, l := range f.lines() {
+			if l.word != did+opKeep {
+				continue
+			}
+			j, err := st.Job(ctx, l.job)
+			must(f.t, err)
+			f.check(len(j.Steps) == 1 && j.Excused == 1, "the answer to attempt %d of job %s is not lost: %d results, %+v", l.n, l.job, len(j.Steps), j.Counters)
+			for _, a := range j.Attempts {
+				f.check(a.N != l.n, "attempt %d of job %s, which was answered, is no failure: %+v", l.n, l.job, a)
+			}
+		}
+	})
+}
+
 // abandon claims jobs as a worker that died long ago.
 func (f *file) abandon(n int) {
 	f.t.Helper()
@@ -217,10 +236,12 @@ func (f *file) finish() (s sight) {
 func (f *file) drain(st mortal) {
 	f.t.Helper()
 	w := worker.New(st, worker.Config{UntilIdle: true, Logger: slog.New(slog.DiscardHandler), Keep: settle.Keep{Succeeded: 1000 * time.Hour}})
-	worker.Handle(w, plain, func(_ context.Context, j *worker.Job[int]) (int, error) {
-		st.diary.write(line{word: started, job: j.ID, n: j.Attempt})
-		return j.In, nil
-	})
+	for _, k := range []settle.Kind[int, int]{plain, distant} {
+		worker.Handle(w, k, func(_ context.Context, j *worker.Job[int]) (int, error) {
+			st.diary.write(line{word: started, job: j.ID, n: j.Attempt})
+			return j.In, nil
+		})
+	}
 	bound, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	must(f.t, w.Run(bound))

@@ -18,6 +18,9 @@ const (
 	opClaim   = "claim"
 	opHandler = "handler"
 	opSettle  = "settle"
+	opTicket  = "ticket"
+	opKeep    = "keep"
+	opPark    = "park"
 	opSweep   = "sweep"
 	opRenew   = "renew"
 	opPrune   = "prune"
@@ -149,20 +152,31 @@ func (s mortal) Claim(ctx context.Context, r settle.ClaimReq) (out settle.Claime
 	return out, err
 }
 
-// Apply tells sweeps, which compare alarms, from holders.
-func (s mortal) Apply(ctx context.Context, ts []settle.Transition) (said []settle.Applied, err error) {
-	op := opSettle
-	about := make([]line, len(ts))
-	for i, t := range ts {
-		about[i] = line{job: t.Job, n: t.Fence.Attempt}
-		if t.Fence.Seen != 0 {
-			op = opSweep
-		}
+// applies names what one Apply is about: sweeps compare alarms.
+func applies(t settle.Transition) string {
+	switch {
+	case t.Fence.Seen != 0:
+		return opSweep
+	case t.Keep != nil:
+		return opKeep
+	case t.To == settle.Running:
+		return opTicket
+	case t.To == settle.Awaiting:
+		return opPark
+	default:
+		return opSettle
 	}
+}
+
+func (s mortal) Apply(ctx context.Context, ts []settle.Transition) (said []settle.Applied, err error) {
 	if len(ts) == 0 {
 		return nil, nil
 	}
-	err = s.tell(op, about, func() (err error) {
+	about := make([]line, len(ts))
+	for i, t := range ts {
+		about[i] = line{job: t.Job, n: t.Fence.Attempt}
+	}
+	err = s.tell(applies(ts[0]), about, func() (err error) {
 		said, err = s.Store.Apply(ctx, ts)
 		return err
 	})

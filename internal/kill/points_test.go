@@ -3,6 +3,7 @@
 package kill
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ import (
 type point struct {
 	op, do string
 	jobs   int // to be there when the child starts
+	slots  int // of the child's worker; 0 = 8
 	ended  bool
 	stands func(f *file, s sight, lines []line) (done, whole bool)
 }
@@ -26,6 +28,9 @@ var points = []point{
 	{op: opClaim, do: "work", jobs: 150, stands: claimed},
 	{op: opHandler, do: "work", jobs: 60},
 	{op: opSettle, do: "work", jobs: 150, stands: each(opSettle, func(j settle.Job, _ bool, _ line) bool { return j.State.Ended() })},
+	{op: opTicket, do: "submit", jobs: 20, slots: 1, stands: each(opTicket, func(j settle.Job, _ bool, _ line) bool { return j.Wait != nil })},
+	{op: opKeep, do: "submit", jobs: 20, slots: 1, stands: each(opKeep, func(j settle.Job, _ bool, _ line) bool { return j.Answer != nil })},
+	{op: opPark, do: "submit", jobs: 20, slots: 1, stands: each(opPark, parked)},
 	{op: opSweep, do: "sweep", jobs: 150, stands: each(opSweep, swept)},
 	{op: opRenew, do: "renew", jobs: page, stands: each(opRenew, func(j settle.Job, _ bool, l line) bool {
 		return j.Alarm.Sub(j.Now) > time.Duration(l.n-6)*time.Second // the one before gave 10 s less
@@ -46,6 +51,12 @@ func each(op string, is func(j settle.Job, there bool, l line) bool) func(*file,
 		f.check(len(about) > 0, "the diary knows the call")
 		return n > 0, n == 0 || n == len(about)
 	}
+}
+
+// parked: the park and what was kept for it are one; never is only one of them
+// there.
+func parked(j settle.Job, _ bool, l line) bool {
+	return j.State == settle.Pending && j.Excused == 1 && j.Attempt == l.n
 }
 
 func swept(j settle.Job, _ bool, l line) bool {
@@ -124,7 +135,10 @@ func (p point) kill(f *file, when string, i uint64) {
 	f.t.Helper()
 	rng, what := seeded(when+" "+p.op, i)
 	f.what = what
-	if p.jobs > 0 {
+	switch {
+	case p.do == "submit":
+		f.enqueue(freshOf(distant, p.jobs)...)
+	case p.jobs > 0:
 		f.enqueue(fresh(p.jobs)...)
 	}
 	if p.ended {
@@ -132,7 +146,7 @@ func (p point) kill(f *file, when string, i uint64) {
 	}
 	mark := len(f.lines())
 	o := f.order(order{Do: p.do, Op: p.op, When: when, Nth: 3 + rng.IntN(3), Part: rng.Float64() * 1.25,
-		Shift: shift{Slots: 8, Lease: time.Minute}})
+		Shift: shift{Slots: cmp.Or(p.slots, 8), Lease: time.Minute}})
 	start(f.t, o).died(f.t)
 	s := f.judge()
 	if p.stands == nil {
@@ -145,6 +159,7 @@ func (p point) kill(f *file, when string, i uint64) {
 		kills.addAsked(p.op, done, when == during)
 	}
 	f.recover()
+	f.judgeKept()
 }
 
 func TestP14P15B065KilledWhileMigrating(t *testing.T) {

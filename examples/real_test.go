@@ -160,7 +160,7 @@ func TestOfTwoWaysANodeTakesOne(t *testing.T) {
 	each(t, func(t *testing.T, start starter) {
 		s := redistest.Start(t)
 		for _, knows := range []bool{true, false} {
-			r := open(t, start, setup{callback: true, inbox: s, knows: knows, silence: 3 * time.Second})
+			r := open(t, start, setup{callback: true, inbox: s, knows: knows, silence: time.Minute})
 			r.counted(r.enqueue(input{"text": text}))
 			if posts := r.posts.Load(); posts != 0 && knows || posts != 1 && !knows {
 				t.Errorf("knows Redis: %v, %d answers by callback", knows, posts)

@@ -53,15 +53,15 @@ func (r *rig) balanced() {
 	check(r, b.Balanced(), "P14 the books balance: got %+v", b)
 }
 
-// said is what a node may come to, and where that leads its job.
-type said struct {
+// fromNode is what a node may come to, and where that leads its job.
+type fromNode struct {
 	name string
 	settle.Delivered
 	state   settle.State
 	attempt settle.AttemptReason // recorded; "" = none
 }
 
-var outcomes = []said{
+var outcomes = []fromNode{
 	{"a result", settle.Delivered{Outcome: settle.Outcome{Verdict: settle.VerdictOK, Reason: settle.AttemptOK, Output: []byte("\x00out"), Node: "node-b"}}, settle.Pending, ""},
 	{"an error", settle.Delivered{Outcome: settle.Outcome{Verdict: settle.VerdictRetry, Reason: settle.AttemptStepError, Error: "out of memory"}}, settle.Pending, settle.AttemptStepError},
 	{"an error that a retry helps", settle.Delivered{Retryable: true, Outcome: settle.Outcome{Verdict: settle.VerdictRetry, Reason: settle.AttemptStepError, Error: "busy", After: time.Minute}}, settle.Pending, settle.AttemptStepError},
@@ -128,7 +128,7 @@ func parkDelivers(r *rig) {
 }
 
 // delivered reports a job that is not where the outcome leads.
-func (r *rig) delivered(c settle.ClaimedJob, o said) {
+func (r *rig) delivered(c settle.ClaimedJob, o fromNode) {
 	r.Helper()
 	name := o.name
 	j := r.job(c.ID)

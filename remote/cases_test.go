@@ -54,7 +54,11 @@ func TestB013BusyIsFreeButFinite(t *testing.T) {
 		bubble(t, setup{}, func(r *rig) {
 			r.every(busy)
 			id := r.enqueue(with(func(p *settle.Policy) { p.Deferrals = 30 }))
-			r.nap(31*5*time.Second + time.Second)
+			r.nap(20 * 5 * time.Second)
+			is(r, "B-013 as often as the node said at first", len(r.net.all(id)), 21)
+			r.nap(9 * time.Second)
+			is(r, "then more seldom", len(r.net.all(id)), 21)
+			r.nap(time.Hour)
 			j := r.job(id)
 			r.ended("B-013 deferred too long", j, settle.Dead, settle.EndDeferredOut)
 			is(r, "submissions", len(r.net.all(id)), 31)

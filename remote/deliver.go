@@ -135,19 +135,16 @@ func (d *delivery) apply(ctx context.Context, moves []settle.Transition, them []
 		return err
 	}
 	for k, x := range them {
-		switch said[k] {
-		case settle.Done:
-			d.fates[x.i] = x.fate
-			if x.said != "" {
-				x.pool.observe(x.wait, x.said)
-			}
-			if moves[k].To != settle.Running && x.fate != Progress {
-				d.hub.tellOf(x.job, moves[k])
-			}
-		case settle.Already:
-			d.fates[x.i] = Duplicate
-		default:
+		if said[k] != settle.Done { // somebody was faster: the next round sees what became of it
 			d.open = append(d.open, x.i)
+			continue
+		}
+		d.fates[x.i] = x.fate
+		if x.said != "" {
+			x.pool.observe(x.wait, x.said)
+		}
+		if moves[k].To != settle.Running && x.fate != Progress {
+			d.hub.tellOf(x.job, moves[k])
 		}
 	}
 	return nil
@@ -172,6 +169,13 @@ func (d *delivery) judge(i int, j *settle.Job) (judged, settle.Event) {
 	}
 	if errors.Is(err, mailbox.ErrStale) {
 		x.fate = Stale
+		return x, nil
+	}
+	if j.Answer != nil { // one is kept already
+		x.fate = Stale
+		if heard(j.Answer.Reason) {
+			x.fate = Duplicate
+		}
 		return x, nil
 	}
 	ev := settle.Delivered{Ticket: w.Ticket}
@@ -242,8 +246,11 @@ func words(e *mailbox.StepError) string {
 	return redact.Text(e.Reason + ": " + e.Message)
 }
 
-// judgedByNode are the ends of attempts of which the node has been heard.
-var judgedByNode = []settle.AttemptReason{settle.AttemptStepError, settle.AttemptProtocol}
+// heard: the node's answer is what the attempt came to. After one that nobody could
+// read a better one comes too late, and is not called recorded.
+func heard(r settle.AttemptReason) bool {
+	return r == settle.AttemptOK || r == settle.AttemptStepError
+}
 
 // past says what became of the submission that a document answers, where the job
 // no longer waits for it.
@@ -257,7 +264,7 @@ func (h *Hub) past(ctx context.Context, in Incoming) (Fate, error) {
 	}
 	recorded := slices.ContainsFunc(j.Steps, func(s settle.StepResult) bool { return s.Ticket == in.Attempt }) ||
 		slices.ContainsFunc(j.Attempts, func(a settle.Attempt) bool {
-			return a.Ticket == in.Attempt && slices.Contains(judgedByNode, a.Reason)
+			return a.Ticket == in.Attempt && heard(a.Reason)
 		})
 	switch {
 	case recorded:

@@ -31,7 +31,8 @@ type Config struct {
 	Secrets [][]byte
 	// Inbox is another way of answers, such as Redis. nil = none.
 	Inbox Inbox
-	// Client submits to nodes. nil = one that follows no redirects.
+	// Client submits to nodes. Whatever it does elsewhere, redirects are not
+	// followed here: a login page accepts no step. nil = the usual one.
 	Client *http.Client
 	// Logger is told of breakers and of answers that cannot be read. nil = none.
 	Logger *slog.Logger
@@ -66,7 +67,7 @@ type Hub struct {
 	store  settle.Store
 	config Config
 	seals  []seal
-	client *http.Client
+	client http.Client
 	log    *slog.Logger
 	stats  stats
 
@@ -85,15 +86,16 @@ func New(s settle.Store, c Config) (*Hub, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	h := &Hub{store: s, config: c, client: c.Client, log: c.Logger,
+	h := &Hub{store: s, config: c, log: c.Logger,
 		pools: map[string]*Pool{}, attached: map[*worker.Worker]bool{}, changed: make(chan struct{}, 1)}
 	h.config.Callback = strings.TrimRight(c.Callback, "/")
 	for _, secret := range c.Secrets {
 		h.seals = append(h.seals, seal(slices.Clone(secret)))
 	}
-	if h.client == nil {
-		h.client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if c.Client != nil {
+		h.client = *c.Client
 	}
+	h.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if h.log == nil {
 		h.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}

@@ -140,7 +140,7 @@ func (r *rig) build() {
 	log := slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	hc := r.set.hub
 	hc.Logger = log
-	hc.Client = &http.Client{Transport: r.net, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	hc.Client = &http.Client{Transport: r.net}
 	if hc.Callback == "" && hc.Inbox == nil {
 		hc.Callback = "https://jobs.example/answers"
 	}

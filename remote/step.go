@@ -23,8 +23,8 @@ type Step struct {
 	// Input is what the node gets, as JSON. nil = the job's own input.
 	Input any
 	// Silence is the longest pause between two signs of life: a node that has
-	// sent none for so long, and a quarter more, is given up. 0 = only the
-	// policy's Wait counts.
+	// sent none for so long, and a quarter more, is given up. At least 1 ms.
+	// 0 = only the policy's Wait counts.
 	Silence time.Duration
 	// Submit replaces the pool's for this step.
 	Submit func(context.Context, Submission) error
@@ -66,9 +66,12 @@ func Call[In any](ctx context.Context, p *Pool, j *worker.Job[In], s Step) ([]by
 			return done.Output, nil
 		}
 	}
+	if s.Silence != 0 && s.Silence < time.Millisecond {
+		return nil, fmt.Errorf("remote: step %s: Silence is %s: want at least 1ms, or 0 for none", name, s.Silence)
+	}
 	in := json.RawMessage(j.Input)
 	if s.Input != nil {
-		b, err := json.Marshal(s.Input)
+		b, err := encode(s.Input)
 		if err != nil {
 			return nil, settle.Terminal(fmt.Errorf("the input of step %s cannot be encoded: %w", name, err))
 		}
@@ -139,15 +142,36 @@ func (c *call) make(ctx context.Context) error {
 // happens in a row the longer it waits: there are many of its kind, and each time is
 // a deferral, of which it has not for ever.
 func (c *call) heldBack() settle.Deferred {
-	wait := 2 * time.Second
-	for _, a := range slices.Backward(c.past[max(len(c.past)-3, 0):]) {
-		if a.Reason != settle.AttemptRateLimited {
-			break
-		}
-		wait *= 2
-	}
+	wait := 2 * time.Second << min(c.inRow(settle.AttemptRateLimited), 3)
 	return settle.Deferred{Reason: settle.AttemptRateLimited, After: wait + rand.N(wait),
 		Error: "pool " + c.pool.name + ": too many of its submissions are repeats of failed ones"}
+}
+
+// How often in a row a job is put off for as long as busy nodes say, and by what it
+// waits at least from then on: doubled up to longBusy, so that a backlog of days
+// does not use the deferrals up within an hour.
+const (
+	patient  = 20
+	longBusy = 5 * time.Minute
+)
+
+// busyFor is how long a job leaves nodes alone that are busy.
+func (c *call) busyFor(said time.Duration) time.Duration {
+	if n := c.inRow(settle.AttemptBusy) - patient; n >= 0 {
+		return max(said, min(2*defaultBusy<<min(n, 10), longBusy))
+	}
+	return said
+}
+
+// inRow is how many of the latest attempts ended for this reason.
+func (c *call) inRow(r settle.AttemptReason) (n int) {
+	for _, a := range slices.Backward(c.past) {
+		if a.Reason != r {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // spent counts the attempts of the step that its budget knows, and tells what the
@@ -183,7 +207,7 @@ func (c *call) judge(ctx context.Context, w settle.Wait, err error) (settle.Even
 	case err == nil:
 		return settle.Parked{Wait: w}, breaker.Answered
 	case errors.As(err, &busy):
-		return settle.Deferred{Reason: settle.AttemptBusy, After: busy.after, Node: w.Node, Error: redact.Error(err)}, breaker.Answered
+		return settle.Deferred{Reason: settle.AttemptBusy, After: c.busyFor(busy.after), Node: w.Node, Error: redact.Error(err)}, breaker.Answered
 	case settle.IsTerminal(err):
 		failed.Verdict, failed.Reason, failed.Refused, failed.Error = settle.VerdictTerminal, settle.AttemptRefused, true, redact.Error(err)
 		return failed, breaker.Answered

@@ -61,8 +61,8 @@ func (e *busyError) Error() string {
 func (e *busyError) Unwrap() error { return e.err }
 
 // Busy is what a submit function returns when the node has no room for the step
-// now: the job is put off for d, at least a second, uncharged. The breaker takes
-// it as the answer of a healthy node.
+// now: the job is put off for d, at least a second, uncharged; for longer after
+// many times in a row. The breaker takes it as the answer of a healthy node.
 func Busy(d time.Duration) error { return &busyError{after: d} }
 
 type unbegunError struct{ err error }
@@ -84,7 +84,7 @@ const defaultBusy = 5 * time.Second
 
 // post submits by HTTP, as the contract says.
 func (p *Pool) post(ctx context.Context, s Submission) error {
-	body, err := json.Marshal(s)
+	body, err := encode(s)
 	if err != nil {
 		return settle.Terminal(fmt.Errorf("the submission cannot be encoded: %w", err))
 	}
@@ -130,6 +130,16 @@ func (p *Pool) do(req *http.Request) (a verdict.HTTPAnswer) {
 	defer func() { _ = resp.Body.Close() }()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReply)) // a body that is cut off changes nothing: the status has said enough
 	return verdict.HTTPAnswer{Status: resp.StatusCode, Header: resp.Header, Body: body, Received: time.Now()}
+}
+
+// encode writes JSON as it is: the usual escapes for web pages make six bytes of
+// one, and a submission too large for its node.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func header(req *http.Request, n Node) {

@@ -116,6 +116,28 @@ func TestABusyNodeSaysForHowLong(t *testing.T) {
 	}
 }
 
+// A silence that cannot be asked of a node is a mistake of the program: the job is
+// tried again, and nothing is sent.
+func TestASilenceThatIsNone(t *testing.T) {
+	for _, silence := range []time.Duration{-time.Second, time.Microsecond} {
+		bubble(t, setup{step: remote.Step{Silence: silence}}, func(r *rig) {
+			id := r.enqueue()
+			is(r, "submissions", len(r.net.all(id)), 0)
+			j := r.job(id)
+			is(r, "state", j.State, settle.Pending)
+			holds(r, "the text says what is wanted: "+attempt(r, j, 0).Error, contains(attempt(r, j, 0).Error, "want at least 1ms"))
+		})
+	}
+}
+
+// Six bytes for each < would make a submission too large that is not.
+func TestTheInputIsSentAsItIs(t *testing.T) {
+	bubble(t, setup{step: remote.Step{Input: "<a & b>"}}, func(r *rig) {
+		s := r.parked(r.enqueue())
+		holds(r, "the submission: "+s.raw, contains(s.raw, `"input":"<a & b>"`))
+	})
+}
+
 // What a submission says, on the wire.
 func TestTheSubmission(t *testing.T) {
 	bubble(t, setup{step: remote.Step{Silence: time.Minute}}, func(r *rig) {
